@@ -3,7 +3,7 @@
 use crate::service::{Reply, Service, ok};
 use crate::support::{Bench, Said};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -53,6 +53,71 @@ fn a_service_that_answers_with_less_wins_nothing() {
         assert!(!flat.contains("new: faster"), "{said:?}");
     }
     bench.assert_nothing_left();
+}
+
+/// Compares with a scenario.
+fn compared_by(bench: &Bench, scenario: &str, [base, other]: [&Service; 2]) -> String {
+    std::fs::write(bench.path("scenario.toml"), scenario).expect("written");
+    let _ = std::fs::remove_dir_all(bench.path("record"));
+    let services =
+        ["http", "scenario.toml", "--url", &base.url, "--url", &other.url, "--label", "old", "--label", "new"];
+    let load = ["--requests", "80", "--clients", "2", "--quiet", "--out", "record"];
+    let said = bench.contend(&[&services[..], &load].concat());
+    let first = said.out.split("What this does not show").next().unwrap_or_default();
+    first.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+const GET: &str = "about = 'x'\n[transaction.get]\nkind = 'read'\n[[transaction.get.step]]\nrequest = 'GET /x'\n";
+
+#[test]
+fn a_short_error_wins_nothing_where_the_real_answer_is_compressed() {
+    let (bench, asking) = (Bench::new(), format!("{GET}headers = {{ Accept-Encoding = 'gzip' }}\n"));
+    let sends = |ms, encoding: &'static str, bytes: usize| {
+        let head = format!("200 OK\r\nContent-Encoding: {encoding}");
+        takes(ms, move || reply(&head, &"x".repeat(bytes)))
+    };
+    let compressed = sends(12, "gzip", 1010);
+    for encoding in ["identity", "utf-8"] {
+        let shown = compared_by(&bench, &asking, [&compressed, &sends(3, encoding, 17)]);
+        assert!(
+            shown.contains("GET: 17 B is the median of the bodies with new, 1010 B with old")
+                && !shown.contains("new: faster"),
+            "{encoding}: {shown}"
+        );
+    }
+    let plain = sends(3, "identity", 7000);
+    let shown = compared_by(&bench, &asking, [&compressed, &plain]);
+    assert!(!shown.contains("not the same answers"), "compression explains it: {shown}");
+    let shown = compared_by(&bench, GET, [&plain, &compressed]);
+    let why = "100 % are compressed without Accept-Encoding in the request with new, 0 % with old";
+    assert!(shown.contains(why), "{shown}");
+}
+
+#[test]
+fn a_short_error_wins_nothing_where_other_requests_write() {
+    let bench = Bench::new();
+    let writes = "[transaction.log]\nkind = 'write'\n[[transaction.log.step]]\nrequest = 'POST /log'\n";
+    let mix = "[profile.all]\nmix = { get = 4, log = 1 }\n";
+    let (honest, error) = (honest(3000), takes(3, || ok("{\"error\":1}")));
+    let shown = compared_by(&bench, &format!("{GET}{writes}{mix}"), [&honest, &error]);
+    assert!(
+        shown.contains("GET: 11 B is the median of the bodies with new") && !shown.contains("new: faster"),
+        "{shown}"
+    );
+}
+
+#[test]
+fn a_service_that_drops_connections_gets_no_advice_for_databases() {
+    let (bench, turn) = (Bench::new(), AtomicUsize::new(0));
+    let drops = takes(3, move || match turn.fetch_add(1, Ordering::Relaxed) % 2 {
+        0 => ok("{}"),
+        _ => Reply::raw(b"").then_close(),
+    });
+    let shown = compared_by(&bench, GET, [&takes(3, || ok("{}")), &drops]);
+    assert!(
+        shown.contains("let both answer them as the scenario expects") && !shown.contains("busy_timeout"),
+        "{shown}"
+    );
 }
 
 #[test]

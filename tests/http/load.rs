@@ -38,11 +38,15 @@ fn an_address_is_enough() {
     let (bench, service) = (Bench::new(), Service::start(|_| ok("{}")));
     let address = format!("{}/items?q=%7B1%7D&page={{2}}#top", service.url);
     let said = bench.contend(&["http", &address, "--requests", "12", "--out", "record", "--json-line"]);
+    assert!(!said.err.contains("if it is secret"), "{said:?}");
     let line = lines(&said).remove(0);
     assert_eq!((number(&line, "total"), number(&line, "ok")), (16, 16), "12 of 8 clients are 2 each: {said:?}");
     let asked: BTreeSet<String> =
         service.asked().iter().map(|r| r.lines().next().unwrap_or_default().to_string()).collect();
     assert_eq!(asked, BTreeSet::from(["GET /items?q=%7B1%7D&page=%7B2%7D HTTP/1.1".to_string()]));
+    let keyed = format!("{}/items?api_key=x", service.url);
+    let said = bench.contend(&["http", &keyed, "--requests", "8", "--out", "keyed", "--json-line"]);
+    assert!(said.err.contains("with the value of `api_key`; if it is secret"), "{said:?}");
     // Only the host: its root.
     bench.contend(&["http", &service.url, "--requests", "8", "--out", "second", "--json-line"]);
     assert!(service.asked().iter().any(|request| request.starts_with("GET / ")), "the root");

@@ -11,6 +11,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::net::TcpListener;
 use std::process::{Child, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// As awkward as a password after `--set` can be: commas divide there.
@@ -110,10 +111,8 @@ fn what_cannot_begin_says_why() {
     let free = TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a port");
     let one = one_request(&bench, "");
     let (said, _) = ask(&bench, &one, &format!("http://{free}"), &[]);
-    assert!(said.code == Some(1) && said.err.contains("refused"), "{said:?}");
-    assert_eq!(reasons(&bench.path("record")), [(1, vec!["not-started".to_string()])]);
-    assert!(said.err.contains("the client over HTTP could not begin: client 0, http://"), "{}", said.err);
-    assert!(said.err.contains("Check that the service answers at this address"), "{}", said.err);
+    assert!(said.code == Some(2) && !bench.path("record").exists(), "{said:?}");
+    assert!(said.err.contains(&format!("client 0, http://{free}: cannot connect: Connection refused")), "{said:?}");
     let weights = format!("{}[profile.none]\nmix = {{ get = 0 }}\n", fs::read_to_string(bench.path(&one)).expect("it"));
     fs::write(bench.path("weights.toml"), weights).expect("written");
     let status = fs::read_to_string(bench.path(&one)).expect("it") + "status = '200,600'\n";
@@ -126,6 +125,7 @@ fn what_cannot_begin_says_why() {
         ("status.toml", service.url.as_str(), vec![], "from 100 to 599"),
         ("missing.toml", &service.url, vec![], "missing.toml"),
         ("nonsense", &service.url, vec![], "gameplan"),
+        ("one.toml", &service.url, vec!["--url", "http://127.0.0.1:1"], "http://127.0.0.1:1: cannot connect"),
         ("one.toml", "ftp://127.0.0.1:1", vec![], "http://"),
         ("one.toml", &service.url, vec!["--set", "user=eve"], "no variable `user`"),
         ("one.toml", &service.url, vec!["--set", PASSWORD], "NAME=VALUE"),
@@ -197,11 +197,17 @@ fn a_silent_service_holds_nobody_up() {
     bench.assert_nothing_left();
 }
 
-/// Notes behind a login; a failed login is answered with what was sent.
+/// Notes behind a login; a failed login is answered with what was sent. Mallory can log in once.
 fn notes() -> Service {
-    Service::start(|request| {
+    let mallory = AtomicBool::new(false);
+    Service::start(move |request| {
         let mut words = request.split([' ', '\r']);
         match (words.next(), words.next()) {
+            (Some("POST"), Some("/login"))
+                if request.contains("usr=mallory") && !mallory.swap(true, Ordering::Relaxed) =>
+            {
+                ok("{\"token\": \"t7\"}")
+            }
             (Some("POST"), Some("/login")) if request.ends_with("usr=eve&pwd=ge%20heim%26%22%2B%25%7Bx%7D") => {
                 ok("{\"token\": \"t7\"}")
             }
@@ -285,12 +291,15 @@ fn a_password_is_sent_and_nowhere_else() {
     assert!(report.out.contains("throughput") && !spelled(&report.out), "{}", report.out);
     let plan = bench.contend(&["plan", "show", "--record", "record", "--trial", "1"]).exits(0).out;
     assert!(plan.contains("t{secret.password}") && !spelled(&plan), "{plan}");
-    // A login that fails within a trial.
+    // A login that fails within a trial, and one before the first.
     let file = scenario(&bench, false, "");
     let (said, _) = ask(&bench, &file, url, &["--set", &typed, "--set", "user=mallory"]);
     assert!(said.code == Some(1) && said.err.contains("403"), "{said:?}");
     assert!(!spelled(&said.err), "{said:?}");
     assert_hidden(&bench);
+    let (said, _) = ask(&bench, &file, url, &["--set", &typed, "--set", "user=mallory"]);
+    assert!(said.code == Some(2) && said.err.contains("the login failed: POST /login: status 403"), "{said:?}");
+    assert!(!spelled(&said.err) && !bench.path("record").exists(), "{said:?}");
     let (said, _) = ask(&bench, &file, url, &[]);
     assert!(said.code == Some(2) && said.err.contains(VARIABLE), "{said:?}");
     bench.assert_nothing_left();

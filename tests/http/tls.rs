@@ -29,8 +29,12 @@ struct Secure {
 
 impl Secure {
     fn start() -> Self {
-        let chain = vec![CertificateDer::from_pem_file(fixture("cert.pem")).expect("a certificate")];
-        let key = PrivateKeyDer::from_pem_file(fixture("key.pem")).expect("a key");
+        Self::with("cert.pem", "key.pem")
+    }
+
+    fn with(certificate: &str, key: &str) -> Self {
+        let chain = vec![CertificateDer::from_pem_file(fixture(certificate)).expect("a certificate")];
+        let key = PrivateKeyDer::from_pem_file(fixture(key)).expect("a key");
         let builder = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()));
         let versions = builder.with_safe_default_protocol_versions().expect("versions");
         let config = Arc::new(versions.with_no_client_auth().with_single_cert(chain, key).expect("they fit"));
@@ -53,7 +57,8 @@ impl Secure {
     }
 }
 
-/// Answers every request with two bytes, or with many if its path says so.
+/// Answers every request with two bytes, or with many if its path says so; for two paths with a body without a length, after
+/// which TLS ends properly or not.
 fn serve(stream: TcpStream, config: Arc<ServerConfig>, requests: &AtomicUsize) -> Option<()> {
     let mut stream = StreamOwned::new(ServerConnection::new(config).ok()?, stream);
     let mut arrived = vec![];
@@ -65,6 +70,14 @@ fn serve(stream: TcpStream, config: Arc<ServerConfig>, requests: &AtomicUsize) -
             continue;
         }
         requests.fetch_add(1, Ordering::Relaxed);
+        if let Some(cut) = [&b"GET /cut "[..], b"GET /end "].iter().position(|path| arrived.starts_with(path)) {
+            stream.write_all(b"HTTP/1.1 200 OK\r\n\r\nhalf").ok()?;
+            if cut == 1 {
+                stream.conn.send_close_notify();
+            }
+            stream.flush().ok()?;
+            return None;
+        }
         let body = if arrived.starts_with(b"GET /big ") { "x".repeat(BIG) } else { "{}".to_string() };
         arrived.clear();
         let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", body.len());
@@ -83,9 +96,9 @@ fn requests_go_through_tls_over_connections_that_are_kept() {
         let said = bench.contend(&args);
         let line: Value = serde_json::from_str(said.out.trim()).unwrap_or_else(|e| panic!("{e}: {said:?}"));
         assert_eq!((line["total"].as_u64(), line["ok"].as_u64()), (Some(40), Some(40)), "{said:?}");
-        // One for each client; looking for the address of a name may take one more.
+        // One for each client and one before the run; looking for the address of a name may take one more for both.
         let opened = service.connections.load(Ordering::Relaxed) - before;
-        assert!((4..=5).contains(&opened), "{opened} connections");
+        assert!((5..=7).contains(&opened), "{opened} connections");
     }
     assert_eq!(service.requests.load(Ordering::Relaxed), 80);
     let record = Record::open(&bench.path("small")).expect("a record");
@@ -100,6 +113,21 @@ fn requests_go_through_tls_over_connections_that_are_kept() {
 }
 
 #[test]
+fn an_answer_that_tls_does_not_end_is_cut_short() {
+    let (bench, service, ca) = (Bench::new(), Secure::start(), fixture("ca.pem"));
+    for (path, ok) in [("/end", 8), ("/cut", 0)] {
+        let url = service.url(path);
+        let args = ["http", &url, "--ca", &ca, "--requests", "8", "--json-line", "--out", &path[1..]];
+        let said = bench.contend(&args);
+        let line: Value = serde_json::from_str(said.out.trim()).unwrap_or_else(|e| panic!("{e}: {said:?}"));
+        assert_eq!((line["total"].as_u64(), line["ok"].as_u64()), (Some(8), Some(ok)), "{said:?}");
+        let code = line["err_sample"][0]["code"].as_str().unwrap_or_default();
+        assert!(ok == 8 || code.starts_with("ANSWER"), "{line}");
+    }
+    bench.assert_nothing_left();
+}
+
+#[test]
 fn a_certificate_that_is_not_trusted_gets_no_request() {
     let (bench, service, ca) = (Bench::new(), Secure::start(), fixture("ca.pem"));
     let fails = |url: &str, ca: &str, status: i32| {
@@ -108,10 +136,15 @@ fn a_certificate_that_is_not_trusted_gets_no_request() {
         bench.contend(&fixed).exits(status).err
     };
     let other = fixture("other.pem");
-    let said = fails(&service.url("/x"), &other, 1);
+    let said = fails(&service.url("/x"), &other, 2);
     assert!(said.contains("TLS: invalid peer certificate: UnknownIssuer"), "{said}");
-    let said = fails(&format!("https://127.0.0.2:{}/x", service.port), &ca, 1);
+    let said = fails(&format!("https://127.0.0.2:{}/x", service.port), &ca, 2);
     assert!(said.contains("TLS: invalid peer certificate") && said.contains("127.0.0.2"), "{said}");
+    // What `openssl req -x509` makes without further options.
+    let authority = Secure::with("self-signed.pem", "self-signed-key.pem");
+    let said = fails(&authority.url("/x"), &fixture("self-signed.pem"), 2);
+    assert!(said.contains("TLS: the service's certificate is that of an authority"), "{said}");
+    assert!(said.contains("-addext basicConstraints=critical,CA:FALSE") && !said.contains("CaUsed"), "{said}");
     let plain = TcpListener::bind("127.0.0.1:0").expect("a port");
     let place = plain.local_addr().expect("an address");
     std::thread::spawn(move || {
@@ -121,13 +154,13 @@ fn a_certificate_that_is_not_trusted_gets_no_request() {
             let _ = stream.read_to_end(&mut vec![]);
         }
     });
-    let said = fails(&format!("https://{place}/x"), &ca, 1);
+    let said = fails(&format!("https://{place}/x"), &ca, 2);
     assert!(said.contains("TLS: received corrupt message"), "{said}");
     let said = fails(&format!("http://{place}/x"), &ca, 2);
     assert!(said.contains("--ca changes nothing"), "{said}");
     let said = fails(&service.url("/x"), "not-there.pem", 2);
     assert!(said.contains("--ca not-there.pem: cannot read it"), "{said}");
-    let said = fails(&service.url("/x"), &fixture("key.pem"), 1);
+    let said = fails(&service.url("/x"), &fixture("key.pem"), 2);
     assert!(said.contains("has no certificate"), "{said}");
     assert_eq!(service.requests.load(Ordering::Relaxed), 0);
     bench.assert_nothing_left();

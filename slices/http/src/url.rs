@@ -29,9 +29,30 @@ pub fn check_url(url: &str) -> Result<(), String> {
     Ok(())
 }
 
+/// The first name in the query of an address that says that its value is secret.
+pub fn secret_in_query(address: &str) -> Option<&str> {
+    const SECRET: [&str; 6] = ["key", "token", "secret", "password", "passwd", "pwd"];
+    let (_, query) = address.split_once('?')?;
+    let names = query.split('&').filter_map(|pair| Some(pair.split_once('=')?.0));
+    let is_secret = |name: &&str| SECRET.iter().any(|word| name.to_ascii_lowercase().ends_with(word));
+    names.into_iter().find(is_secret)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_secret_in_a_query_is_found_by_its_name() {
+        for (address, found) in [
+            ("http://a/items?page=1&api_key=x", Some("api_key")),
+            ("http://a/items?accessToken=x", Some("accessToken")),
+            ("http://a/items?page=1&keyword=x&token", None),
+            ("http://a/password=x", None),
+        ] {
+            assert_eq!(secret_in_query(address), found, "{address}");
+        }
+    }
 
     #[test]
     fn addresses_are_host_and_port_and_nothing_secret() {

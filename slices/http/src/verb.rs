@@ -2,7 +2,7 @@
 
 use crate::args::HttpArgs;
 use crate::given::{self, Given};
-use crate::url::check_url;
+use crate::url::{check_url, secret_in_query};
 use crate::{line, lists, study};
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use clap::Parser;
@@ -67,6 +67,12 @@ fn of_addresses(args: &HttpArgs) -> Result<(HttpArgs, String)> {
         "the addresses ask for different paths ({}); services are compared by the same requests",
         paths.join(", ")
     );
+    if let Some(name) = secret_in_query(&paths[0]) {
+        contend::tell!(
+            "The record keeps the address with the value of `{name}`; if it is secret, write a scenario with a [secret], and \
+             see \"Passwords\" in docs/http.md."
+        );
+    }
     Ok((HttpArgs { url, ..args.clone() }, paths[0].clone()))
 }
 
@@ -154,7 +160,11 @@ fn carry_out(args: &HttpArgs, path: Option<&str>) -> Result<u8> {
         bail!(in_the_way(aside));
     }
     let lists = lists::lists(&out, &before, &study.contenders, &cancelled);
-    let lists = lists.map_err(|e| anyhow!("{}: {}", source.name, before.secrets.hidden(&format!("{e:#}"))))?;
+    let lists = lists.map_err(|e| match (path, before.secrets.hidden(&format!("{e:#}"))) {
+        (None, why) => anyhow!("{}: {why}", source.name),
+        // The user wrote no file.
+        (Some(_), why) => anyhow!(why),
+    })?;
     let command = before.secrets.hidden_in_command(contend::cli::arguments());
     let with_lists = scenario::with_lists(&source, &lists)?;
     let mut order = Order { secrets, ..order(study, with_lists, out.clone(), command) };

@@ -97,7 +97,7 @@ fn code_in_words(failed: Failed) -> String {
         (CodeSpace::Worker, worker_code::ROWS) => "more or fewer elements than the plan allows".to_string(),
         (CodeSpace::Worker, worker_code::NOT_KEPT) => "the answer lacks a value that is to be kept".to_string(),
         (CodeSpace::Worker, worker_code::VALUE) => "a value that cannot be written where it belongs".to_string(),
-        (CodeSpace::Worker, _) => "the answer is not HTTP, not JSON, or cut short".to_string(),
+        (CodeSpace::Worker, _) => "the answer is not HTTP, not JSON, cut short, or longer than 64 MiB".to_string(),
         (CodeSpace::Sqlstate, code) => format!("SQLSTATE {}", code_to_sqlstate(code)),
         (space, code) => format!("{} {code}", space.word()),
     }

@@ -75,16 +75,19 @@ pub fn prepare(plan: Plan, events: &Sender<Event>) -> Result<Ready> {
     })
 }
 
-/// Connects the only client of a plan, logs it in, and carries out the first transaction; returns the kept values.
+/// Connects the only client of a plan, logs it in, and carries out the first transaction, unless the plan has only the login;
+/// returns the kept values.
 ///
 /// # Errors
 /// What the driver cannot do, or the failure.
 pub fn once(plan: Plan) -> Result<Kept> {
     let options = Options::parse(&plan.head.options)?;
     check(&plan)?;
-    ensure!(plan.clients.len() == 1 && !plan.head.transactions.is_empty(), "one client and a transaction are needed");
+    ensure!(plan.clients.len() == 1, "one client is needed");
     let shared = Shared::new(plan, options)?;
-    login::carry_out_once(opened(&shared, &[0])?, 0)
+    let (events, head) = (opened(&shared, &[0])?, &shared.plan.head);
+    let is_only_login = head.transactions.len() == usize::from(head.login.is_some());
+    if is_only_login { Ok(Kept::new(head)) } else { login::carry_out_once(events, 0) }
 }
 
 /// An event loop whose clients are connected and logged in.

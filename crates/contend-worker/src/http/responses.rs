@@ -18,8 +18,17 @@ pub enum Content {
     Markup,
     /// It begins with something else.
     Other,
-    /// It is compressed, so its length and its first byte say nothing.
+    /// It is compressed, so its length and its first byte say little.
     Encoded,
+    /// It is compressed although the request did not have `Accept-Encoding`.
+    Unasked,
+}
+
+/// Whether a `Content-Encoding` compresses. Services also write `identity` or a character set there.
+pub fn is_compression(value: &[u8]) -> bool {
+    let known = ["gzip", "x-gzip", "br", "deflate", "zstd", "compress", "x-compress"];
+    let is_known = |word: &[u8]| known.iter().any(|known| word.trim_ascii().eq_ignore_ascii_case(known.as_bytes()));
+    value.split(|b| *b == b',').any(is_known)
 }
 
 impl Content {
@@ -34,6 +43,11 @@ impl Content {
         }
     }
 
+    /// The content as an answer to a request that accepts compression or does not.
+    pub fn as_asked(self, accepts_encodings: bool) -> Self {
+        if self == Content::Encoded && !accepts_encodings { Content::Unasked } else { self }
+    }
+
     fn word(self) -> &'static str {
         match self {
             Content::Empty => "empty",
@@ -41,6 +55,7 @@ impl Content {
             Content::Markup => "markup",
             Content::Other => "other",
             Content::Encoded => "encoded",
+            Content::Unasked => "unasked",
         }
     }
 }
@@ -115,6 +130,17 @@ mod tests {
         assert_eq!(
             facts,
             ["2 800 200 json GET 0 1", "1 600 200 json GET 0 1", "1 600 200 encoded GET 0 1", "1 0 204 empty GET 0 1"]
+        );
+    }
+
+    #[test]
+    fn compression_is_named_and_asked_for() {
+        assert!(["gzip", "BR", "deflate, gzip", "zstd", "x-gzip"].iter().all(|word| is_compression(word.as_bytes())));
+        assert!(!["identity", "utf-8", "", "none"].iter().any(|word| is_compression(word.as_bytes())));
+        let of = |asked| Content::of(9, Some(0x1f), true).as_asked(asked);
+        assert_eq!(
+            (of(true), of(false), Content::Json.as_asked(false)),
+            (Content::Encoded, Content::Unasked, Content::Json)
         );
     }
 }

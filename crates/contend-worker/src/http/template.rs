@@ -15,6 +15,8 @@ pub struct Template {
     body: Body,
     /// Whether its answer has no body, whatever length the answer gives.
     pub is_head: bool,
+    /// Whether it has `Accept-Encoding`.
+    pub accepts_encodings: bool,
 }
 
 #[derive(Debug)]
@@ -94,7 +96,8 @@ impl Template {
             }
             Some(parts) => Body::Filled(parts),
         };
-        Ok(Self { head: head.0, body, is_head: request.method == "HEAD" })
+        let accepts_encodings = request.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("accept-encoding"));
+        Ok(Self { head: head.0, body, is_head: request.method == "HEAD", accepts_encodings })
     }
 
     /// Appends the request to `out`. `cookies` are whole header lines.

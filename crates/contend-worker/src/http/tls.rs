@@ -85,6 +85,19 @@ impl Tls {
     }
 }
 
+/// Why a handshake failed.
+pub fn in_words(e: &io::Error) -> String {
+    match e.to_string() {
+        // The error of webpki has no other form here.
+        why if why.contains("CaUsedAsEndEntity") => {
+            "the service's certificate is that of an authority (CA:TRUE); make it \
+            with -addext basicConstraints=critical,CA:FALSE, or sign a certificate for the service with it"
+                .to_string()
+        }
+        why => why,
+    }
+}
+
 impl Session {
     /// Continues the handshake as far as possible without waiting.
     pub fn handshake(&mut self, stream: &TcpStream) -> io::Result<Progress> {
@@ -121,13 +134,12 @@ impl Session {
         Ok(true)
     }
 
-    /// The next part of an answer, as from a socket.
+    /// The next part of an answer, as from a socket. An end without `close_notify` is an error of the kind `UnexpectedEof`: anyone
+    /// on the way can end a connection.
     pub fn read(&mut self, stream: &TcpStream, room: &mut [u8]) -> io::Result<usize> {
         loop {
             match self.0.reader().read(room) {
                 Err(e) if e.kind() == ErrorKind::WouldBlock => {}
-                // The connection ended without `close_notify`. The length of the answer shows whether it is whole.
-                Err(e) if e.kind() == ErrorKind::UnexpectedEof => return Ok(0),
                 read => return read,
             }
             self.take(stream)?;

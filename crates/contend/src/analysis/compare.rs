@@ -237,6 +237,7 @@ pub fn not_the_same_work(on: &Estimator<'_>, arms: [(&Cell, &str); 2], metric: &
         }
         let advice = match counts.iter().any(|counts| counts.outcome(Unsent) > 0) {
             true => "choose a rate with which both keep up",
+            false if on.study.is_of_service() => "let both answer them as the scenario expects",
             false => "let both finish them (begin=immediate, a longer busy_timeout, retry=backoff)",
         };
         [done, refused].into_iter().find_map(|(outcomes, most, word)| {

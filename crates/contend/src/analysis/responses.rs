@@ -14,6 +14,12 @@ const FACT: &str = "response.";
 const EMPTY: &str = "empty";
 /// Indented JSON has up to 2.5 times the bytes of the same values without white space.
 const TIMES_SHORTER: f64 = 3.0;
+/// A compressed body is at most this much longer than the body itself: headers, checksums and blocks that are stored.
+const BYTES_OF_ENCODING: f64 = 64.0;
+/// Compressed although the request did not have `Accept-Encoding`.
+const UNASKED: &str = "unasked";
+/// From how many times as many writes on, these explain longer lists.
+const TIMES_WRITTEN: f64 = 1.5;
 /// Fewest answers of each service for comparing lengths.
 const LENGTHS_MIN: u64 = 20;
 /// A request that may write is answered with nothing, with a sentence, or with the new object.
@@ -118,6 +124,11 @@ impl Request {
         self.groups.iter().map(|group| group.bytes).sum::<u64>() as f64 / self.all().max(1) as f64
     }
 
+    /// Mean lengths of the bodies of about one length.
+    fn lengths(&self) -> impl Iterator<Item = f64> {
+        self.groups.iter().map(Group::mean)
+    }
+
     /// Median length of the bodies, as the mean of the bodies of about that length.
     fn median_bytes(&self) -> f64 {
         let mut groups: Vec<&Group> = self.groups.iter().collect();
@@ -151,6 +162,7 @@ fn in_words(content: &str) -> &str {
         "json" => "JSON",
         "markup" => "HTML or XML",
         "encoded" => "compressed",
+        UNASKED => "compressed without request",
         other => other,
     }
 }
@@ -165,11 +177,13 @@ pub fn difference([(base, of_base), (other, of_other)]: [(Responses, &str); 2], 
     if !on.study.is_of_service() {
         return None;
     }
-    let writes = |request: &Request| !["GET", "HEAD", "OPTIONS"].contains(&request.method.as_str());
-    let writes = base.0.values().chain(other.0.values()).any(writes);
+    let writes = |request: &&Request| !["GET", "HEAD", "OPTIONS"].contains(&request.method.as_str());
+    let has_writes = base.0.values().chain(other.0.values()).any(|request| writes(&request));
+    let written = |of: &Responses| of.0.values().filter(writes).map(|request| request.successes().all()).sum();
+    let written = has_writes.then(|| [&base, &other].map(written));
     let of_both = base.0.iter().filter_map(|(place, request)| Some((place, [request, other.0.get(place)?])));
     of_both.into_iter().find_map(|((transaction, step), requests)| {
-        let (what, [here, there]) = of_request(requests, on.study.margin, writes)?;
+        let (what, [here, there]) = of_request(requests, on.study.margin, written)?;
         let name = on.transactions.get(usize::from(*transaction)).map_or("a transaction", String::as_str);
         Some(format!(
             "not the same answers: to {name}, step {}: {}: {there} {what} with {of_other}, {here} with {of_base}; let both \
@@ -180,10 +194,10 @@ pub fn difference([(base, of_base), (other, of_other)]: [(Responses, &str); 2], 
     })
 }
 
-/// How the answers to one request differ: the difference, and its value on both sides. `writes`: requests of the scenario write,
-/// so that lists grow with the rate.
-fn of_request(requests: [&Request; 2], margin: f64, writes: bool) -> Option<(String, [String; 2])> {
-    let margin = if writes { BEYOND_WRITTEN } else { margin };
+/// How the answers to one request differ: the difference, and its value on both sides. `written`: successful writes of both,
+/// with which lists grow; `None` if no request of the scenario writes.
+fn of_request(requests: [&Request; 2], margin: f64, written: Option<[u64; 2]>) -> Option<(String, [String; 2])> {
+    let margin = if written.is_some() { BEYOND_WRITTEN } else { margin };
     let class = |group: &Group| group.status / 100;
     let classes: BTreeSet<u16> = requests.iter().flat_map(|request| request.groups.iter().map(class)).collect();
     for one in classes {
@@ -210,18 +224,35 @@ fn of_request(requests: [&Request; 2], margin: f64, writes: bool) -> Option<(Str
     if let (Some(values), Some(_)) = (of_content("markup"), of_content("json")) {
         return Some(("are HTML or XML in place of JSON".to_string(), values));
     }
-    if writes { None } else { of_lengths(requests) }
+    if let Some(values) = of_content(UNASKED) {
+        return Some(("are compressed without Accept-Encoding in the request".to_string(), values));
+    }
+    of_lengths(requests, written)
 }
 
 /// Median lengths if those of one service are much shorter. The means must agree: a median of short and long bodies can be
-/// either. Compressed bodies are compared only with compressed ones.
-fn of_lengths(requests: [&Request; 2]) -> Option<(String, [String; 2])> {
-    let encoded = requests.map(|request| request.share(&|group| group.content == "encoded"));
-    let alike = encoded[0] == encoded[1] && [0.0, 1.0].contains(&encoded[0]);
-    let much_shorter = |[a, b]: [f64; 2]| a.min(b) * TIMES_SHORTER < a.max(b);
+/// either.
+fn of_lengths(requests: [&Request; 2], written: Option<[u64; 2]>) -> Option<(String, [String; 2])> {
     let medians = requests.map(Request::median_bytes);
-    let known = alike && requests.iter().all(|request| request.all() >= LENGTHS_MIN);
-    let differ = known && much_shorter(medians) && much_shorter(requests.map(Request::mean_bytes));
+    let shorter = usize::from(medians[1] < medians[0]);
+    let [short, long] = [requests[shorter], requests[1 - shorter]];
+    let encoded = [short, long].map(|request| request.share(&|group| group.content == "encoded"));
+    // A compressed body is at least as long decompressed, and how much longer is unknown.
+    let added = match encoded {
+        [0.0, 0.0] | [1.0, 1.0] => 0.0,
+        [0.0, _] => BYTES_OF_ENCODING,
+        _ => return None,
+    };
+    let much_shorter = |of: [f64; 2]| of[0] * TIMES_SHORTER + added < of[1];
+    let explained = written.is_some_and(|written| {
+        let grown = written[1 - shorter] as f64 > written[shorter] as f64 * TIMES_WRITTEN;
+        // Lists of the same data that grow or shrink with the writes have some lengths in common.
+        grown || !much_shorter([short.lengths().fold(0.0, f64::max), long.lengths().fold(f64::MAX, f64::min)])
+    });
+    let known = !explained && requests.iter().all(|request| request.all() >= LENGTHS_MIN);
+    let differ = known
+        && much_shorter([short, long].map(Request::median_bytes))
+        && much_shorter([short, long].map(Request::mean_bytes));
     differ.then(|| ("is the median of the bodies".to_string(), medians.map(|bytes| Bytes(bytes as u64).to_string())))
 }
 
@@ -256,7 +287,7 @@ mod tests {
 
     /// The difference between two services in words; empty if there is none.
     fn between(base: &[&str], other: &[&str]) -> String {
-        let found = of_request([&request(base), &request(other)], 0.03, false);
+        let found = of_request([&request(base), &request(other)], 0.03, None);
         found.map_or(String::new(), |(what, [here, there])| format!("{here}, {there} {what}"))
     }
 
@@ -269,6 +300,10 @@ mod tests {
             (&["90000 0 302 empty GET 0 0"], "100 %, 0 % have a status of 200 to 299"),
             (&["90000 450000000 200 markup GET 0 0"], "0 %, 100 % are HTML or XML in place of JSON"),
             (&["90000 2700000 200 json GET 0 0"], "4.88 KiB, 30 B is the median of the bodies"),
+            (
+                &["90000 90000000 200 unasked GET 0 0"],
+                "0 %, 100 % are compressed without Accept-Encoding in the request",
+            ),
             (&["1500 7500000 200 json GET 0 0", "1500 0 200 empty GET 0 0"], "0 %, 50.0 % have no body"),
         ] {
             assert_eq!(between(&list, other), found, "{other:?}");
@@ -277,6 +312,8 @@ mod tests {
         assert_eq!(hello, "0 %, 100 % have no body");
         let search = between(&["30 600000 200 json POST 0 0"], &["30 0 200 empty POST 0 0"]);
         assert_eq!(search, "0 %, 100 % have no body");
+        let plain = between(&["30 30300 200 encoded GET 0 0"], &["900 15300 200 json GET 0 0"]);
+        assert_eq!(plain, "1010 B, 17 B is the median of the bodies");
     }
 
     #[test]
@@ -286,6 +323,11 @@ mod tests {
             (&["100 50000 200 json GET 0 0"][..], &["90 108000 200 json GET 0 0"][..]),
             // Compressed by one of the two.
             (&["100 500000 200 json GET 0 0"], &["90 18000 200 encoded GET 0 0"]),
+            (&["100 200 200 json GET 0 0"], &["90 1980 200 encoded GET 0 0"]),
+            (&["100 100000 200 unasked GET 0 0"], &["90 99000 200 unasked GET 0 0"]),
+            // One compresses long bodies only, which the other does not have.
+            (&["50 50000 200 encoded GET 0 0", "50 5000 200 json GET 0 0"], &["90 40000 200 json GET 0 0"]),
+            (&["50 50000 200 encoded GET 0 0", "50 500 200 json GET 0 0"], &["90 500000 200 json GET 0 0"]),
             // A write that is answered with the new object, or with nothing.
             (&["100 12000 201 json POST 0 0"], &["90 0 204 empty POST 0 0"]),
             // A framework's default of another kind, such as text in place of JSON.
@@ -311,13 +353,30 @@ mod tests {
         }
     }
 
+    /// Whether services that wrote that much differ in the answers to a request.
+    fn differ(written: [u64; 2], base: &[&str], other: &[&str]) -> bool {
+        of_request([&request(base), &request(other)], 0.03, Some(written)).is_some()
+    }
+
     /// A faster service has longer lists after the same time.
     #[test]
     fn lists_that_grow_with_the_writes_are_not_compared() {
-        let between = |base, other| of_request([&request(base), &request(other)], 0.03, true).is_some();
-        assert!(!between(&["100 2700 200 json GET 0 0"], &["3000 1020000 200 json GET 0 0"]));
-        assert!(!between(&["100 2700 200 json GET 0 0"], &["3000 81000 200 json GET 0 0", "1000 0 204 empty GET 0 0"]));
-        assert!(between(&["100 2700 200 json GET 0 0"], &["3000 0 200 empty GET 0 0"]));
+        let base = ["100 2700 200 json GET 0 0"];
+        assert!(!differ([100, 3000], &base, &["3000 1020000 200 json GET 0 0"]));
+        assert!(!differ([100, 3000], &base, &["3000 81000 200 json GET 0 0", "1000 0 204 empty GET 0 0"]));
+        assert!(differ([100, 3000], &base, &["3000 0 200 empty GET 0 0"]));
+        // Its writers are faster, and its readers slower.
+        assert!(!differ([100, 3000], &base, &["30 10200 200 json GET 0 0"]));
+    }
+
+    #[test]
+    fn lengths_that_no_writes_explain_are_compared() {
+        let (base, other) = (["100 3400000 200 json GET 0 0"], ["4700 56400 200 json GET 0 0"]);
+        assert!(differ([25, 1200], &base, &other) && differ([1200, 25], &other, &base));
+        assert!(differ([25, 25], &base, &other), "a rate that both keep up with");
+        // Lists that both empty, or that grow while one service still reads and the other has already read.
+        let emptied = ["10 340000 200 json GET 0 0", "4690 9380 200 json GET 0 0"];
+        assert!(!differ([25, 1200], &base, &emptied) && !differ([25, 25], &base, &emptied));
     }
 
     #[test]

@@ -147,7 +147,8 @@ impl<'p> Client<'p> {
     /// sent, unless the service reported that it did nothing.
     #[cold]
     pub(super) fn may_have_acted(&self, plan: &Plan) -> bool {
-        let transaction = &plan.head.transactions[usize::from(self.transaction)];
+        // A plan that only connects has no transaction.
+        let Some(transaction) = plan.head.transactions.get(usize::from(self.transaction)) else { return false };
         let is_safe = |step: &Step| match step {
             Step::Http(http) => is_safe(&plan.head.requests[http.request as usize].method),
             _ => true,

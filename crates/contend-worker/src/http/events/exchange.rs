@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::http::answer::{Asked, is_in};
 use crate::http::json::look_into;
 use crate::http::responses::Counted;
-use crate::http::tls::Progress;
+use crate::http::tls::{Progress, in_words};
 use contend_wire::plan::http::HttpStep;
 use contend_wire::sample::CodeSpace;
 use rustix::event::epoll;
@@ -100,7 +100,7 @@ impl<'p> Events<'p> {
             }
             Ok(waits) => self.want_out(i, waits == Progress::WantsOut),
             Err(e) => {
-                client.insecure = Some(e.to_string());
+                client.insecure = Some(in_words(&e));
                 let failure = if e.raw_os_error().is_some() { os_error(&e) } else { os(Errno::PROTO) };
                 self.refused(i, failure);
             }
@@ -205,10 +205,7 @@ impl<'p> Events<'p> {
         let now_ns = monotonic_ns();
         match read {
             Ok(0) if client.reader.end() => self.answered(i, now_ns),
-            Ok(0) => {
-                let failure = if client.reader.is_untouched() { LOST } else { NONSENSE };
-                self.fail(i, failure);
-            }
+            Ok(0) => self.cut_short(i),
             Ok(n) => {
                 let Some(step) = client.http_step(self.plan) else { return false };
                 let is_head = client.service.templates[step.request as usize].is_head;
@@ -225,9 +222,18 @@ impl<'p> Events<'p> {
                 }
             }
             Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
+            // Of TLS. A body without a length may lack its end.
+            Err(e) if e.kind() == ErrorKind::UnexpectedEof => self.cut_short(i),
             Err(e) => self.fail(i, os_error(&e)),
         }
         false
+    }
+
+    /// The connection ended before the answer did.
+    #[cold]
+    fn cut_short(&mut self, i: usize) {
+        let failure = if self.clients[i].reader.is_untouched() { LOST } else { NONSENSE };
+        self.fail(i, failure);
     }
 
     /// Handles an answer that was complete at `now_ns`.
@@ -255,6 +261,7 @@ impl<'p> Events<'p> {
             Ok(rows) => {
                 if is_in_window(client.work, self.window_ns) {
                     let (bytes, content) = client.reader.content();
+                    let content = content.as_asked(client.service.templates[step.request as usize].accepts_encodings);
                     let place = (client.transaction, client.step as u16);
                     self.responses.add(Counted { place, status: answer.status, content, bytes });
                 }
