@@ -359,7 +359,7 @@ fn a_study_answers_what_short_transactions_would_do() {
     assert_eq!(preset("short")["holds"].as_integer(), Some(0), "{workload}");
     assert!(pause("short").expect("a number") >= pause("captured").expect("a number") + 15_000, "{workload}");
     let only = ["--only", "as captured", "--only", "WAL and a busy timeout of 5 s", "--allow-tmpfs"];
-    let quick = ["run", "taken", "--quick", "--rounds", "1", "--window", "500ms"];
+    let quick = ["run", "taken", "--quick", "--rounds", "1", "--window", "2s"];
     let ran = bench.contend(&[&quick[..], &only].concat());
     let said = ran.out.clone();
     ran.ran();
@@ -424,4 +424,42 @@ fn a_slow_reader_is_found_and_its_lock_is_held_in_the_study() {
     let us: u64 = holds.trim_start_matches("holds*").trim_end_matches("us").parse().expect("a number");
     // Python asks for a row before it gives out the one before.
     assert!(us >= 270_000, "30 ms after each of nine rows: {holds}");
+}
+
+/// Updates while a result is read, with 10 ms of the program's own for each row; another connection waits for the lock.
+const NESTED: &str = "
+import sqlite3, threading, time
+db = sqlite3.connect('app.db', isolation_level=None)
+db.execute('CREATE TABLE t (id INTEGER PRIMARY KEY, n INTEGER)')
+db.executemany('INSERT INTO t VALUES (?, 0)', [(i,) for i in range(1, 12)])
+def write():
+    other = sqlite3.connect('app.db', timeout=5, isolation_level=None)
+    for _ in range(5):
+        other.execute('UPDATE t SET n = 0 WHERE id = 11')
+thread = threading.Thread(target=write)
+for i in range(5):
+    db.execute('BEGIN IMMEDIATE')
+    if not i:
+        thread.start()
+    for (id,) in db.execute('SELECT id FROM t WHERE id < 11'):
+        time.sleep(0.01)
+        db.execute('UPDATE t SET n = n + 1 WHERE id = ?', (id,))
+    db.execute('COMMIT')
+thread.join()
+";
+
+#[test]
+fn time_between_rows_counts_once() {
+    let bench = Bench::new();
+    capture(&bench, &[], &["python3", "-c", NESTED]).exits(0);
+    let workload = workload(&bench.path("taken"));
+    let transactions = workload["transaction"].as_table().expect("transactions").values();
+    let steps = transactions.flat_map(|transaction| transaction["step"].as_array().expect("steps"));
+    let us = |step: &toml::Value| {
+        step.get("hold")?.as_str()?.strip_prefix("holds*")?.strip_suffix("us")?.parse::<u64>().ok()
+    };
+    let holds: Vec<u64> = steps.filter_map(us).collect();
+    let shown = bench.contend(&["capture", "show", "taken"]).exits(0).out;
+    // Ten rows with 10 ms each, once; a busy machine adds some.
+    assert!((90_000..180_000).contains(&holds.iter().sum::<u64>()), "{holds:?} {workload} {shown}");
 }

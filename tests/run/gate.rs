@@ -253,12 +253,17 @@ fn a_service_that_fails_or_falls_behind_never_passes() {
         trial.invalid = vec![Invalid::NothingDone.because("no operation was committed")];
         working(10)
     });
+    given_services(&bench, "fast", |trial| {
+        trial.invalid = vec![Invalid::GeneratorLimited.because("the clients were busy all the time")];
+        working(0)
+    });
     given_services(&bench, "broken", |_| working(9));
     given_services(&bench, "refusing", |_| working(2));
     given_services(&bench, "behind", |trial| Work::from(2e6 * given::noise(trial.slot.round)));
     given_services(&bench, "equal", |_| working(0));
     for (name, code, line, counts) in [
         ("invalid", 2, "failed: no trial of B is valid.", "failures=\"0\" errors=\"1\""),
+        ("fast", 3, "not comparable: no round has a valid trial", "failures=\"0\" errors=\"1\""),
         ("broken", 2, "failed: B commits 10.0 % of its operations, A 100.0 %.", "failures=\"0\" errors=\"1\""),
         ("refusing", 3, "not comparable: not the same work: of place 80.0 % were", "failures=\"0\" errors=\"1\""),
         ("behind", 1, "slower: B has 0.499 times the throughput of A", "failures=\"1\" errors=\"0\""),

@@ -13,11 +13,11 @@ const MS: u64 = 1_000_000;
 type Planted = (&'static str, &'static str, fn(&Value, u32) -> bool);
 
 const PLANTED: [Planted; 19] = [
-    // It sleeps 150 ms in each transaction.
+    // It sleeps 400 ms in each transaction.
     ("program_holds_lock", "program-holds-lock", |found, _| {
         begins(&found["before"], "INSERT INTO t")
             && found["after"] == "COMMIT"
-            && at_least(&found["longest_gap_ns"], 150 * MS)
+            && at_least(&found["longest_gap_ns"], 400 * MS)
             && at_least(&found["outside_ns"], at(&found["longest_gap_ns"]))
             && at_least(&found["held_ns"], at(&found["longest_gap_ns"]))
             && at_least(&found["longest_wait_ns"], 10 * MS)

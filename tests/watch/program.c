@@ -252,7 +252,7 @@ static int is(const char *a, const char *b) { return !strcmp(a, b); }
 
 static void program(const char *name, const char *path) {
     if (is(name, "program_holds_lock")) {
-        if (other()) write_for_ever(path, 0, 0.02, 5000, wal); else write_for_ever(path, 0.15, 0.05, 5000, wal);
+        if (other()) write_for_ever(path, 0, 0.02, 5000, wal); else write_for_ever(path, 0.4, 0.05, 5000, wal);
     } else if (is(name, "read_then_write")) {
         if (other()) write_for_ever(path, 0.03, 0.005, 5000, wal); else read_then_write(path);
     } else if (is(name, "crash_loop")) {

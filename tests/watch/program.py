@@ -50,7 +50,7 @@ def writer(path, end, hold=0.0, pause=0.05, timeout=5.0, journal="wal"):
 def program_holds_lock(path, end):
     """One process sleeps inside its transactions; another waits for it."""
     other(writer, path, end, 0.0, 0.02)
-    writer(path, end, hold=0.15, pause=0.05)
+    writer(path, end, hold=0.4, pause=0.05)
 
 
 def forked_journal(path, end):

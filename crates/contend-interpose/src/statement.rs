@@ -252,9 +252,12 @@ hook!(rsi; sqlite3_step(stmt: P) -> c_int, caller {
         let rc = (real.step)(stmt);
         leave(t, before);
         let place = record_of(t, s);
-        if rc != ROW {
-            let t1 = ticks();
+        let t1 = ticks();
+        // A row that is found after a long search counts itself.
+        if rc != ROW || t1 - t0 >= LONG_TICKS {
             add_time(t, place, t1 - t0, (waited, sleeps));
+        }
+        if rc != ROW {
             ended(t, s, t1, rc);
         } else if !place.is_null() {
             (*s).rows = rows + 1;
@@ -276,7 +279,7 @@ hook!(rsi; sqlite3_step(stmt: P) -> c_int, caller {
     let t1 = ticks();
     let place = record_of(t, s);
     if !place.is_null() {
-        let weight = if rows < 8 || rc != ROW { 1 } else { 16 };
+        let weight = if rows < 8 || rc != ROW || t1 - t0 >= LONG_TICKS { 1 } else { 16 };
         add_time(t, place, (t1 - t0) * weight, (waited, sleeps));
         put(place, record::DURATION, t1 - get::<u64>(place, record::T));
         if rc == ROW {
@@ -291,6 +294,9 @@ hook!(rsi; sqlite3_step(stmt: P) -> c_int, caller {
     }
     rc
 });
+
+/// A step of this time, about 0.1 ms, stands for no others.
+const LONG_TICKS: u64 = 1 << 18;
 
 /// Adds the time of steps to a record, and the sleeps since there were these.
 #[inline(always)]

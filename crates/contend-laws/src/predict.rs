@@ -162,14 +162,16 @@ pub fn limit(outlook: &Outlook, points: &[Point], bound: f64) -> Reached {
     if first.median().is_some_and(|value| value > bound) {
         return Reached::AtLowest;
     }
-    if outlook.linear {
+    // What was measured beyond the bound needs no law that reaches a limit.
+    if outlook.linear && last.median().is_none_or(|value| value <= bound) {
         return Reached::NoLimit;
     }
     let Some(tried) = outlook.chosen.map(|at| &outlook.tried[at]) else { return Reached::Unknown };
     if outlook.word == Word::NoPrediction {
         return Reached::Unknown;
     }
-    let ends = (first.x, last.x * outlook.word.reach());
+    let reach = if outlook.linear { 1.0 } else { outlook.word.reach() };
+    let ends = (first.x, last.x * reach);
     let beyond = |x: f64| tried.value(x).is_none_or(|value| value > bound);
     if !beyond(ends.1) {
         return Reached::Not;

@@ -284,11 +284,17 @@ fn an_open_loop_far_from_its_limit_predicts_nothing_beyond() {
         let outlook = outlook(Sweep::Open, &points, &[80.0, 175.0, 420.0], 1);
         assert!(outlook.linear && outlook.predictions.iter().all(|said| said.x == 80.0), "{outlook:?}");
         assert_eq!((limit(&outlook, &points, 10.0), is_linear(Sweep::Open, &points)), (Reached::NoLimit, flat));
+        // A bound that was measured to be exceeded is within what was measured.
+        limit(&outlook, &points, 24e-3)
     };
-    shows_nothing(true, &|rate, round| mean_response(rate, (8, 20e-3), round));
+    assert_eq!(shows_nothing(true, &|rate, round| mean_response(rate, (8, 20e-3), round)), Reached::NoLimit);
     // It grows, but the rounds differ too much to show where it has no end.
     let noise = |rate: f64, round: u32| 1.0 + 0.03 * (f64::from((3 * round + rate as u32 / 20) % 7) - 3.0);
-    shows_nothing(false, &|rate, round| (20e-3 + 5e-5 * rate) * noise(rate, round));
+    let crossed = shows_nothing(false, &|rate, round| (20e-3 + 5e-5 * rate) * noise(rate, round));
+    assert!(
+        matches!(crossed, Reached::Unknown) || matches!(crossed, Reached::At(found) if found.x <= 140.0),
+        "{crossed:?}"
+    );
 }
 
 #[test]

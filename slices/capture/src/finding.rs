@@ -174,11 +174,11 @@ fn met<'k>(known: &'k Known) -> BTreeMap<&'k Path, Met> {
     found
 }
 
-/// Whether a database is in WAL mode, in which readers keep no writer waiting.
+/// Whether a database is, or may have been, in WAL mode, in which readers keep no writer waiting.
 fn is_wal(known: &Known, path: &Path) -> bool {
     let of = known.manifest.databases.iter().find(|database| database.path == path);
     let content = of.and_then(|database| database.end.as_ref().or(database.content.as_ref()));
-    content.is_some_and(|content| content.journal_mode == "wal")
+    content.is_none_or(|content| content.journal_mode == "wal")
 }
 
 fn add<'k>(
@@ -217,7 +217,7 @@ fn add<'k>(
             }
         }
         has_read |= does(call) == Does::Read && !call.has_failed() && !holds;
-        last = Some(call);
+        last = Some(last.filter(|last| last.end_ns() > call.end_ns()).unwrap_or(call));
     }
     // A lock matters where another connection met it.
     if held_ns >= HELD_NS_MIN && is_met((transaction.from_ns, transaction.to_ns)) {

@@ -22,12 +22,13 @@ fn given(sql: &str, manifest: &Manifest) -> Vec<(u16, Given)> {
     // To SQLite `$2` is a name.
     let of_server = |text: &str| text.strip_prefix('$')?.parse().ok().filter(|_| manifest.server.is_some());
     let mut places = places_of(&all).into_iter();
-    let (mut found, mut number, mut is_list) = (vec![], 0, false);
+    let (mut found, mut number, mut is_list) = (vec![], 0_u16, false);
     for (at, token) in all.iter().enumerate() {
         let opens = *token == Token::Sign("(") && at > 0 && all[at - 1].is_word("in");
         let goes_on = is_list && (token.is_value() || *token == Token::Sign(","));
         let is_next = !is_list || (at > 1 && all[at - 1] == Token::Sign("(") && all[at - 2].is_word("in"));
-        number += u16::from(token.is_value() && is_next);
+        let Some(next) = number.checked_add(u16::from(token.is_value() && is_next)) else { break };
+        number = next;
         match token {
             Token::Parameter(text) => {
                 let place = places.next().map(|place| of_server(text).unwrap_or(place));

@@ -42,6 +42,7 @@ mod statement;
 mod summary;
 mod token;
 mod trace;
+mod value;
 mod verb;
 mod whole;
 mod workload;

@@ -350,13 +350,15 @@ pub struct Executed {
 /// The steps of a transaction in order, and the time in the program before its end.
 pub fn sequence(transaction: &Transaction, trace: &Trace, shapes: &Shapes) -> (Vec<Executed>, u64) {
     let (mut steps, mut pause_ns): (Vec<Executed>, u64) = (vec![], 0);
-    let mut before: Option<&Call> = None;
+    let (mut before, mut previous): (Option<&Call>, Option<&Call>) = (None, None);
     for &i in &transaction.calls {
         let call = &trace.calls[i];
         let number = shapes.number(call);
-        let repeats_after_lock = before.is_some_and(|before| before.is_busy() && before.sql == call.sql);
+        let repeats_after_lock = previous.is_some_and(|before| before.is_busy() && before.sql == call.sql);
         pause_ns += before.map_or(0, |before| call.pause_ns(before));
-        before = Some(call);
+        previous = Some(call);
+        // Calls between the rows of another one are within its time.
+        before = Some(before.filter(|before| before.end_ns() > call.end_ns()).unwrap_or(call));
         let frames = matches!(shapes.all[number].does, Does::Begin(_) | Does::Commit | Does::Rollback);
         // A script that begins with BEGIN contains more statements.
         let frames = frames && !shapes.all[number].text.contains(';');

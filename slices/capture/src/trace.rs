@@ -3,9 +3,10 @@
 use crate::manifest::Manifest;
 use crate::segment::{self, Lost, Raw, Recorded, SEGMENTS, Who};
 use crate::statement::settings;
+pub use crate::value::Value;
+use crate::value::value_of;
 use anyhow::Result;
-use contend_interpose::format::{PENDING, kind, note, prepared, record, state, value};
-use contend_interpose::text::stand_in_number;
+use contend_interpose::format::{PENDING, kind, note, prepared, record, state};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
@@ -75,20 +76,6 @@ impl Connection {
     }
 }
 
-/// A bound value.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Value {
-    Null,
-    Integer(i64),
-    Real(f64),
-    Text(Rc<[u8]>),
-    Blob(Rc<[u8]>),
-    Zeros(u64),
-    Opaque,
-    /// Type, length and keyed hash.
-    Hash(u8, u64, u64),
-}
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum How {
     Statement,
@@ -115,6 +102,8 @@ pub struct Call {
     /// Time inside of SQLite, and asleep there.
     pub inside_ns: u64,
     pub waited_ns: u64,
+    /// Time inside of SQLite for other calls of the connection between its rows.
+    pub nested_ns: u64,
     /// The same of its preparation, if this is the first execution.
     pub prepare: (u64, u64),
     pub rows: u64,
@@ -137,7 +126,7 @@ impl Call {
 
     /// Time in the program between the rows of this call, if that is long: a lock is held meanwhile.
     pub fn between_ns(&self) -> u64 {
-        let ns = self.duration_ns.saturating_sub(self.inside_ns);
+        let ns = self.duration_ns.saturating_sub(self.inside_ns).saturating_sub(self.nested_ns);
         if ns < BETWEEN_NS_MIN || self.is_pending() { 0 } else { ns }
     }
 
@@ -254,8 +243,15 @@ impl Trace {
     /// A statement that the program reads to its end after a later COMMIT has seen the state after that COMMIT. Its own is
     /// that before the next call.
     fn mend_overlaps(&mut self) {
-        let mut last: HashMap<u64, usize> = HashMap::new();
+        let (mut last, mut open): (HashMap<u64, usize>, HashMap<u64, usize>) = Default::default();
         for i in 0..self.calls.len() {
+            let outer = *open.entry(self.calls[i].connection).or_insert(i);
+            if outer != i && self.calls[outer].end_ns() > self.calls[i].at_ns {
+                self.calls[outer].nested_ns += self.calls[i].inside_ns + self.calls[i].prepare.0;
+            }
+            if self.calls[i].end_ns() >= self.calls[outer].end_ns() {
+                open.insert(self.calls[i].connection, i);
+            }
             if let Some(before) = last.insert(self.calls[i].connection, i)
                 && self.calls[before].end_ns() > self.calls[i].at_ns
             {
@@ -404,6 +400,7 @@ impl Reader<'_> {
             // Where rows are sampled, it is an estimate.
             inside_ns: clock.span(raw.u64(record::INSIDE).min(raw.u64(record::DURATION))),
             waited_ns: clock.span(raw.u64(record::WAITED)),
+            nested_ns: 0,
             prepare: (0, 0),
             rows: raw.u64(record::ROWS),
             changes: raw.u64(record::CHANGES).cast_signed(),
@@ -478,23 +475,5 @@ impl Reader<'_> {
         self.last.insert(call.connection, self.trace.calls.len());
         self.trace.calls.push(call);
         self.trace.calls.len() - 1
-    }
-}
-
-fn value_of(raw: &Raw, manifest: &Manifest) -> Value {
-    let (length, kind) = (raw.u64(record::NUMBER), raw.a());
-    match (kind, manifest.values) {
-        (value::NULL, _) => Value::Null,
-        (value::ZEROS, _) => Value::Zeros(length),
-        (value::OPAQUE, _) => Value::Opaque,
-        // As a literal's stand-in.
-        (value::INTEGER, crate::manifest::Values::Hash) => Value::Hash(kind, 8, stand_in_number(raw.t())),
-        (_, crate::manifest::Values::Hash) => {
-            Value::Hash(kind, if matches!(kind, value::TEXT | value::BLOB) { length } else { 8 }, raw.t())
-        }
-        (value::INTEGER, _) => Value::Integer(raw.t().cast_signed()),
-        (value::REAL, _) => Value::Real(f64::from_bits(raw.t())),
-        (value::TEXT, _) => Value::Text(raw.bytes(record::NUMBER_BYTES, length).into()),
-        _ => Value::Blob(raw.bytes(record::NUMBER_BYTES, length).into()),
     }
 }

@@ -78,7 +78,7 @@ fn warnings(name: &str, findings: &Findings<'_>) -> Vec<String> {
 fn pair(findings: &Findings<'_>, cell: &Cell, headline: &Metric) -> Result<Pair, Judged> {
     let name = labelled(findings, cell);
     let Some(base) = baseline_of(findings, cell) else { return Err(not_told(name, "its tier has no baseline")) };
-    if let Some(failed) = failed(name.clone(), base, cell) {
+    if let Some(failed) = failed(name.clone(), base, (findings, cell)) {
         return Err(failed);
     }
     let rounds = rounds_of(findings, base, cell, headline);

@@ -14,6 +14,7 @@ use contend::analysis::compare_records::{self, RecordComparison};
 use contend::analysis::metric::{self, Metric};
 use contend::analysis::trial::Scope;
 use contend::outcome::Outcome;
+use contend::outcome::reason::Invalid;
 use contend::record::parts::StudyRecord;
 use contend::record::store::Record;
 use contend_stats::interval::median;
@@ -114,20 +115,29 @@ const OPERATIONS_MIN: u64 = 20;
 
 /// The answer for a contender that does not do the work of A: all its trials are invalid, or it commits much less of what it
 /// begins. What it never begins is missing in its throughput.
-pub fn failed(name: String, a: &Cell, b: &Cell) -> Option<Judged> {
+pub fn failed(name: String, a: &Cell, (findings, b): (&Findings<'_>, &Cell)) -> Option<Judged> {
     let share = |of: &Cell| {
         let counts = &of.pool(Scope::All).counts;
         let begun = counts.planned() - counts.outcome(Outcome::Unsent);
         (begun >= OPERATIONS_MIN).then(|| counts.outcome(Outcome::Committed) as f64 / begun as f64)
     };
     let why = match (share(a), share(b)) {
-        _ if a.has_data() && !b.has_data() => "no trial of B is valid".to_string(),
+        _ if a.has_data() && !b.has_data() && is_its_fault(findings, b) => "no trial of B is valid".to_string(),
         (Some(of_a), Some(of_b)) if of_b < COMMITS * of_a => {
             format!("B commits {} of its operations, A {}", Percent(of_b), Percent(of_a))
         }
         _ => return None,
     };
     Some(Judged { line: format!("{name}: failed: {why}."), name, judgement: Judgement::Failed })
+}
+
+/// Whether each trial of a contender, all of them invalid, has a reason other than the machine, the clock or the generator, which a
+/// faster contender can exhaust.
+fn is_its_fault(findings: &Findings<'_>, cell: &Cell) -> bool {
+    let of_others =
+        |kind| matches!(kind, Invalid::GeneratorLimited | Invalid::LittlesLaw | Invalid::NotCredible | Invalid::Clock);
+    let has_own = |row: &usize| findings.rows[*row].reasons.iter().any(|reason| !of_others(reason.kind));
+    !cell.invalid.is_empty() && cell.invalid.iter().all(has_own)
 }
 
 /// The values of a contender of A that is not a baseline, in both records.
@@ -150,7 +160,7 @@ fn pair(
     let same = other.filter(|(_, other_base)| names(b, other_base) == names(a, base));
     let none = || untold("B has no valid round with both it and the baseline of A");
     let (other, other_base) = same.ok_or_else(none)?;
-    if let Some(failed) = failed(named(a, cell), cell, other).filter(|_| other_base.has_data()) {
+    if let Some(failed) = failed(named(a, cell), cell, (b, other)).filter(|_| other_base.has_data()) {
         return Err(failed);
     }
     let of_b = ratios(b, other_base, other, metric);

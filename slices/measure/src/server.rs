@@ -41,8 +41,9 @@ const PRODUCTS: [Product; 2] = [
              NULL::bigint \
              FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace, \
              LATERAL (SELECT NOT EXISTS (SELECT 1 FROM pg_locks AS l WHERE l.mode = 'AccessExclusiveLock' \
-             AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database()) AND (l.relation = c.oid \
-             OR l.relation IN (SELECT indexrelid FROM pg_index WHERE indrelid = c.oid))) AS is_free) AS f \
+             AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database()) \
+             AND (l.relation IN (c.oid, c.reltoastrelid) OR l.relation IN (SELECT indexrelid FROM pg_index \
+             WHERE indrelid IN (c.oid, c.reltoastrelid)))) AS is_free) AS f \
              WHERE c.relkind IN ('r', 'm') AND n.nspname NOT IN ('pg_catalog', 'information_schema')",
         sizes: &[
             ("database", "SELECT pg_database_size(current_database())", "with the catalogue of every database"),
@@ -77,7 +78,8 @@ const PRODUCTS: [Product; 2] = [
                  SELECT grantee, privilege_type FROM information_schema.schema_privileges \
                  WHERE database() LIKE table_schema) AS p \
                  WHERE p.may IN ('SELECT', 'INSERT', 'UPDATE', 'DELETE', 'CREATE', 'DROP', 'INDEX', 'ALTER') \
-                 AND p.grantee = concat('''', replace(current_user(), '@', '''@'''), '''')), \
+                 AND p.grantee = concat('''', left(current_user(), char_length(current_user()) - char_length(substring_index(current_user(), '@', -1)) - 1), \
+                 '''@''', substring_index(current_user(), '@', -1), '''')), \
                  '', '; it has no privilege on the whole database, so tables may be missing') \
                  FROM information_schema.tables WHERE table_schema = database()",
                 "tables and indexes that this user may see, without undo and system tables",

@@ -82,7 +82,9 @@ fn migrated(asked: &There<'_>, stop: &AtomicBool) -> Result<u8> {
     let misfits = unfit((&source, stop), &schema, &profiles, &plan, room).map_err(unbegun)?;
     let to = format!("{}, {}", server.version, server.address);
     let way = Way { from: asked.file.display().to_string(), to };
-    show::plan(&way, &plan, &misfits, no_way_back(&schema, &plan)?)?;
+    // Without a table that is refused, its indexes cannot be made again either, for a reason that is listed already.
+    let lost = if plan.refused.is_empty() { no_way_back(&schema, &plan)? } else { vec![] };
+    show::plan(&way, &plan, &misfits, lost)?;
     if asked.dry_run {
         show::statements(&plan)?;
         is_free(&mut server, &schema, &entries, &asked.without)?;

@@ -174,7 +174,8 @@ impl Timeline {
         let threads = || self.threads.iter().filter(is_its).map(|(_, thread)| thread);
         // Its call may have begun before its statements were visible: then only its waits and syncs show it.
         let is_at_work = |thread: &Thread| !thread.calls.is_empty() || thread.sync_from_ns.is_some();
-        let drains = self.waiting().any(|wait| wait.who.pid == hold.who.pid && wait.is_for_readers());
+        let is_same = |wait: &&Wait| wait.database == hold.database && wait.who.pid == hold.who.pid;
+        let drains = self.waiting().filter(is_same).any(Wait::is_for_readers);
         if !self.visible.contains_key(&hold.who.pid) || drains || threads().any(is_at_work) {
             return None;
         }

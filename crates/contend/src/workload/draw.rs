@@ -144,7 +144,8 @@ impl Workload {
         let rate = axis::<f64>(request.axes, "rate_per_s")?.or(request.load.rate_per_s);
         let bytes = teams.iter().map(bytes).sum::<f64>() / clients as f64;
         let pace = Pace::new(request.load, rate, clients as u32, bytes)?;
-        let shares: f64 = teams.iter().filter_map(|team| team.role.share).sum();
+        let takes_part = |team: &&Team<'_>| team.total(self.databases) > 0;
+        let shares: f64 = teams.iter().filter(takes_part).filter_map(|team| team.role.share).sum();
         for team in &mut teams {
             let own = team.total(self.databases) as f64 / clients as f64;
             team.gap = team.role.share.map_or(1.0, |share| own * shares / share);

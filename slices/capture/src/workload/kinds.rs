@@ -9,7 +9,7 @@ use crate::summary::Known;
 use crate::workload::generator::plain;
 use crate::workload::share::Share;
 use crate::workload::tables::Tables;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// Most kinds of transactions in the workload: the most frequent ones.
 const KINDS: usize = 24;
@@ -34,7 +34,7 @@ fn tables(content: &Content) -> Vec<String> {
 
 /// Groups that a workload can express, with names.
 pub fn kinds(known: &Known, content: &Content, share: &mut Share, left_out: &mut Vec<String>) -> Vec<Kind> {
-    let (mut kinds, mut names): (Vec<Kind>, BTreeMap<String, u32>) = (vec![], BTreeMap::new());
+    let mut kinds: Vec<Kind> = vec![];
     let mut questions = BTreeSet::new();
     let tables = tables(content);
     let attached = schemas(&known.trace);
@@ -78,14 +78,19 @@ pub fn kinds(known: &Known, content: &Content, share: &mut Share, left_out: &mut
         let main = shapes().find(|shape| shape.does == Does::Write).or(shapes().next());
         let verb = main.map_or(String::new(), |shape| shape.text.split(' ').next().unwrap_or_default().to_lowercase());
         let name = plain(&format!("{verb}_{}", main.and_then(|shape| shape.tables.first()).map_or("", |t| t)));
-        let number = names.entry(name.clone()).or_default();
-        *number += 1;
-        let name = if *number > 1 { format!("{name}_{number}") } else { name };
+        let name = free(&kinds, name);
         left_out.extend(add(known, &mut kinds, name, group));
     }
     let question = |text| format!("left out of transactions, because it only reads settings: {text}");
     left_out.extend(questions.into_iter().map(question));
     kinds
+}
+
+/// A name that no kind has yet: with the next number, if needed.
+fn free(kinds: &[Kind], name: String) -> String {
+    let is_free = |name: &String| kinds.iter().all(|kind| kind.name != *name);
+    let numbered = (2..).map(|number| format!("{name}_{number}"));
+    std::iter::once(name.clone()).chain(numbered).find(is_free).unwrap_or(name)
 }
 
 /// Adds a group under this name, and what has rare long pauses under another one; then returns a sentence about both.
@@ -94,7 +99,7 @@ fn add(known: &Known, kinds: &mut Vec<Kind>, name: String, group: &Group) -> Opt
         kinds.push(Kind { name, group: group.clone() });
         return None;
     };
-    let slow = format!("{name}_slow");
+    let slow = free(kinds, format!("{name}_slow"));
     let sentence = format!(
         "{slow}: {} of {} executions of {name} with a long pause in the program, {} in mean; the others have {}",
         long.transactions.len(),

@@ -178,5 +178,6 @@ fn is_of_columns(table: &Table, list: &[Token]) -> bool {
     };
     let is_one_list = list.iter().filter(|token| **token == Token::Sign("(")).count() == 1;
     let is_whole = is_one_list && list.iter().all(is_part);
-    is_whole || list.iter().filter_map(|token| named(&token)).any(|column| column.unique)
+    let columns = list.iter().take_while(|token| !token.is_word("where"));
+    is_whole || columns.filter_map(|token| named(&token)).any(|column| column.unique)
 }

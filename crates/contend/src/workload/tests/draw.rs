@@ -210,6 +210,10 @@ fn roles_have_their_shares_of_a_rate() {
         let (often, seldom) = (count(0), count(1));
         assert!((2_050..=2_270).contains(&often) && (190..=290).contains(&seldom), "{often} {seldom}");
     }
+    let without = with_roles(1, "[role.often]\nclients = 0\nshare = 9\n[role.seldom]\nclients = 2\nshare = 1\n");
+    let load = Load { rate_per_s: Some(2_000.0), arrivals: Arrivals::Constant, ..load(None) };
+    let due: usize = clients(&draw(&without, &load, &[]).unwrap()).iter().map(|client| client.operations.len()).sum();
+    assert!((2_399..=2_401).contains(&due), "a role without clients has no share: {due}");
     let wrong = |roles: &str| {
         let from = super::SMALL.find("[role.worker]").unwrap();
         let to = super::SMALL.find("[[invariant]]").unwrap();
