@@ -241,8 +241,7 @@ hook!(rsi; sqlite3_step(stmt: P) -> c_int, caller {
         return unknown(t, stmt, caller);
     }
     let real = &*(*s).real;
-    // After the eighth row, the times of one row in sixteen stand for all, and that of the last step is its own. The first step of an
-    // execution finds the rows of the last one.
+    // After the eighth row, one row in sixteen stands for all. The first step of an execution finds the rows of the last one.
     let is_first = !(*s).is_running;
     let rows = if is_first { 0 } else { (*s).rows };
     if rows >= 8 && rows & 15 != 0 && (*s).serial == (*t).serial && !(*s).record.is_null() {
