@@ -1,7 +1,7 @@
 //! Keys of caches and queues in the workload of a capture: reads find rows as often as in the program, upserts meet them, a job
 //! that was chosen is the one that is done, and a row that was inserted is the one that others refer to. What is not so is said.
 
-use super::capture;
+use super::{capture, make};
 use crate::support::{Bench, wrong_in};
 
 /// A cache whose keys are texts, with entries that expire, a queue, and bills with items.
@@ -219,16 +219,12 @@ for i in range(60):
 #[test]
 fn what_fails_in_the_program_is_listed_and_an_index_over_expressions_prevents_no_study() {
     let bench = Bench::new();
-    let db = rusqlite::Connection::open(bench.path("app.db")).expect("made");
-    db.execute_batch(
-        "CREATE TABLE tag (id INTEGER PRIMARY KEY, name TEXT);
+    let sql = "CREATE TABLE tag (id INTEGER PRIMARY KEY, name TEXT);
          CREATE UNIQUE INDEX tag_name ON tag (lower(name));
          CREATE TABLE use (id INTEGER PRIMARY KEY, tag INTEGER, owner INTEGER, text TEXT);
          CREATE UNIQUE INDEX use_text ON use (owner, lower(text));
-         WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 19) INSERT INTO tag SELECT i, 'tag-' || i FROM n;",
-    )
-    .expect("filled");
-    drop(db);
+         WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 19) INSERT INTO tag SELECT i, 'tag-' || i FROM n;";
+    make(&bench, "app.db", sql);
     let said = capture(&bench, &[], &["python3", "-c", FAILS]).exits(0).err;
     assert!(said.contains("contend run"), "a study: {said}");
     let said = bench.contend(&["capture", "to-workload", "taken"]).exits(0).err;

@@ -30,6 +30,11 @@ fn script(name: &str) -> String {
     root().join("tests/capture").join(name).display().to_string()
 }
 
+/// Makes a database with this content.
+fn make(bench: &Bench, name: &str, sql: &str) {
+    rusqlite::Connection::open(bench.path(name)).and_then(|db| db.execute_batch(sql)).expect("made");
+}
+
 /// A command, captured into `taken`.
 fn capture(bench: &Bench, options: &[&str], command: &[&str]) -> Said {
     let mut args = vec!["capture", "--out", "taken"];

@@ -1,7 +1,7 @@
 //! What the workload and the study of a capture have of the program: equal values stay equal, rare long pauses stay long, and
 //! what is lost is said.
 
-use super::capture;
+use super::{capture, make};
 use crate::support::Bench;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
@@ -121,13 +121,10 @@ for i in range(120):
 ";
 
 fn jobs(bench: &Bench) {
-    let db = rusqlite::Connection::open(bench.path("app.db")).expect("made");
-    db.execute_batch(
-        "CREATE TABLE jobs (id INTEGER PRIMARY KEY, state TEXT NOT NULL);
+    let sql = "CREATE TABLE jobs (id INTEGER PRIMARY KEY, state TEXT NOT NULL);
          WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 400)
-         INSERT INTO jobs SELECT i, CASE WHEN i % 4 = 0 THEN 'done' ELSE 'new' END FROM n;",
-    )
-    .expect("filled");
+         INSERT INTO jobs SELECT i, CASE WHEN i % 4 = 0 THEN 'done' ELSE 'new' END FROM n;";
+    make(bench, "app.db", sql);
 }
 
 fn workload(dir: &Path) -> toml::Table {
@@ -342,13 +339,9 @@ for child in children:
 #[test]
 fn a_study_answers_what_short_transactions_would_do() {
     let bench = Bench::new();
-    let db = rusqlite::Connection::open(bench.path("app.db")).expect("made");
-    db.execute_batch(
-        "CREATE TABLE stock (id INTEGER PRIMARY KEY, n INTEGER);
-         WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20) INSERT INTO stock SELECT i, 1000 FROM n;",
-    )
-    .expect("filled");
-    drop(db);
+    let sql = "CREATE TABLE stock (id INTEGER PRIMARY KEY, n INTEGER);
+         WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20) INSERT INTO stock SELECT i, 1000 FROM n;";
+    make(&bench, "app.db", sql);
     capture(&bench, &[], &["python3", "-c", HOLDS]).exits(0);
     let shown = bench.contend(&["capture", "show", "taken"]).exits(0).out;
     assert!(shown.contains("holds the write lock of app.db while it does something else"), "{shown}");
@@ -426,7 +419,7 @@ fn a_slow_reader_is_found_and_its_lock_is_held_in_the_study() {
     assert!(us >= 270_000, "30 ms after each of nine rows: {holds}");
 }
 
-/// Updates while a result is read, with 10 ms of the program's own for each row; another connection waits for the lock.
+/// Reads another result and updates while a result is read, with 10 ms of the program's own for each row; another connection waits for the lock.
 const NESTED: &str = "
 import sqlite3, threading, time
 db = sqlite3.connect('app.db', isolation_level=None)
@@ -442,7 +435,8 @@ for i in range(5):
     if not i:
         thread.start()
     for (id,) in db.execute('SELECT id FROM t WHERE id < 11'):
-        time.sleep(0.01)
+        for _ in db.execute('SELECT n FROM t LIMIT 2'):
+            time.sleep(0.005)
         db.execute('UPDATE t SET n = n + 1 WHERE id = ?', (id,))
     db.execute('COMMIT')
 thread.join()

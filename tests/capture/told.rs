@@ -1,6 +1,6 @@
 //! What `contend capture show` says of programs is so.
 
-use super::{built, capture, counts, database, shown};
+use super::{built, capture, counts, database, make, shown};
 use crate::support::Bench;
 use serde_json::{Value, json};
 
@@ -231,7 +231,7 @@ fn tables_and_keys_are_those_of_the_program() {
     for (name, sql) in
         [("app.db", "CREATE TABLE gone (v); INSERT INTO gone VALUES (1)"), ("other.db", "CREATE TABLE o (v)")]
     {
-        rusqlite::Connection::open(bench.path(name)).and_then(|db| db.execute_batch(sql)).expect("made");
+        make(&bench, name, sql);
     }
     capture(&bench, &["--values=full"], &["python3", "-c", TABLES]).exits(0);
     let summary = shown(&bench);

@@ -205,6 +205,8 @@ fn a_measured_record_is_judged_against_itself() {
         let page = read(&bench.path("files/gate.md"));
         assert!(page.contains(&format!("| 1.00 x | {valid} and {valid} |")), "{page}");
         assert!(read(&bench.path("files/junit.xml")).contains("classname=\"contend.gate\""));
+    } else {
+        println!("NOT VERIFIED: a measured record against itself: no round is valid on this machine");
     }
     let other = root().join("tests/fixtures/records/format-3").display().to_string();
     let said = bench.contend(&["gate", "record", &other]).exits(2);

@@ -15,7 +15,7 @@ pub fn fixture() -> Record {
     Record::open(&root().join("tests/fixtures/records/format-3")).expect("a fixture")
 }
 
-/// The run with so many rounds and these conditions, and with each contender once in each round under each condition.
+/// The run with this number of rounds and these conditions: each contender once in each round under each condition.
 pub fn planned(mut run: Run, rounds: u32, conditions: Vec<Condition>) -> Run {
     run.machine.cores = 64;
     run.study.rounds = rounds;
@@ -33,7 +33,7 @@ pub fn planned(mut run: Run, rounds: u32, conditions: Vec<Condition>) -> Run {
 pub struct Work {
     /// Time of each operation.
     pub each_ns: f64,
-    /// Of ten operations, so many fail.
+    /// Operations that fail, of ten.
     pub failing: u32,
 }
 

@@ -236,7 +236,7 @@ fn a_peak_needs_a_point_beyond_it() {
     assert_eq!(outlook(ROOM, &five, &[], 1).peak, None, "five rounds have no interval");
 }
 
-/// Mean response time of a queue with so many servers and Poisson arrivals.
+/// Mean response time of a queue with Poisson arrivals, as simulated.
 fn mean_response(rate_per_s: f64, (servers, service_s): (usize, f64), round: u32) -> f64 {
     let mut random = ChaCha8Rng::seed_from_u64(u64::from(round) << 16 | rate_per_s as u64);
     let (mut now_s, mut free_s, mut sum_s) = (0.0f64, vec![0.0f64; servers], 0.0);

@@ -41,8 +41,6 @@ struct Evidence<'k> {
     reads: (u64, u64, &'k str),
     /// Calls that met a lock of their own process.
     locked: Refused<'k>,
-    /// Longest wait for a lock, successful or not.
-    waited_ns: u64,
     connections: u64,
 }
 
@@ -124,7 +122,6 @@ fn refuse<'k>(seen: &mut Evidence<'k>, known: &'k Known, call: &'k Call, has_rea
     /// SQLITE_BUSY_SNAPSHOT: another connection has committed since the read.
     const SNAPSHOT: i32 = 517;
     let waited_ns = call.waited_ns + call.prepare.1;
-    seen.waited_ns = seen.waited_ns.max(waited_ns);
     let refused = match () {
         () if !call.is_busy() => return,
         () if call.is_locked() => &mut seen.locked,
@@ -192,24 +189,17 @@ fn add<'k>(
     let does = |call: &Call| known.shapes.get(call).does;
     let sql = |call: &'k Call| known.shapes.get(call).text.as_str();
     let mut last: Option<&Call> = None;
-    let (mut has_read, mut holds, mut held_ns) = (false, false, 0);
+    let (mut has_read, mut holds) = (false, false);
     let mut longest: (u64, &str) = (0, "");
     for call in calls() {
         if let Some(last) = last.filter(|_| holds) {
-            let gap_ns = call.pause_ns(last);
-            held_ns += gap_ns;
-            if gap_ns > longest.0 {
-                longest = (gap_ns, sql(last));
-            }
+            longest = longest.max((call.pause_ns(last), sql(last)));
         }
         refuse(seen, known, call, has_read && transaction.began == Began::By(Begin::Deferred));
         // Connections in memory need not be of one database.
         holds |= !is_in_memory(connection) && takes_lock(call, &known.shapes);
         let between_ns = call.between_ns();
-        if holds {
-            held_ns += between_ns;
-            longest = longest.max((between_ns, sql(call)));
-        }
+        longest = longest.max(if holds { (between_ns, sql(call)) } else { (0, "") });
         if between_ns > 0 && !holds && !is_wal(known, &connection.path) && is_met((call.at_ns, call.end_ns())) {
             seen.reads.0 += 1;
             if between_ns > seen.reads.1 {
@@ -219,6 +209,7 @@ fn add<'k>(
         has_read |= does(call) == Does::Read && !call.has_failed() && !holds;
         last = Some(last.filter(|last| last.end_ns() > call.end_ns()).unwrap_or(call));
     }
+    let held_ns = if holds { transaction.held_ns - transaction.rest_ns } else { 0 };
     // A lock matters where another connection met it.
     if held_ns >= HELD_NS_MIN && is_met((transaction.from_ns, transaction.to_ns)) {
         (seen.held.0, seen.held.1) = (seen.held.0 + 1, seen.held.1 + held_ns);

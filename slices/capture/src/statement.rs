@@ -174,13 +174,13 @@ pub fn statements(tokens: &[Token]) -> Vec<Range<usize>> {
 
 /// Settings in a text, also in a script, each with the busy timeout in it.
 pub fn settings(sql: &str) -> Vec<(String, Option<i64>)> {
-    const LONGEST: usize = 4096;
     let begins = |word: &str| sql.get(..word.len()).is_some_and(|text| text.eq_ignore_ascii_case(word));
     // SQLite has no SET: such a statement is a server's setting, or with a dot the program's own.
     if begins("set ") && !sql.split('=').next().is_some_and(|name| name.contains('.')) {
         return vec![(sql.to_string(), None)];
     }
-    if sql.len() > LONGEST {
+    // A long INSERT is not worth splitting.
+    if !sql.as_bytes().windows(6).any(|word| word.eq_ignore_ascii_case(b"pragma")) {
         return vec![];
     }
     let tokens = tokens(sql);

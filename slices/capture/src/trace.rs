@@ -102,7 +102,7 @@ pub struct Call {
     /// Time inside of SQLite, and asleep there.
     pub inside_ns: u64,
     pub waited_ns: u64,
-    /// Time inside of SQLite for other calls of the connection between its rows.
+    /// Time of other calls of the connection between its rows.
     pub nested_ns: u64,
     /// The same of its preparation, if this is the first execution.
     pub prepare: (u64, u64),
@@ -243,15 +243,16 @@ impl Trace {
     /// A statement that the program reads to its end after a later COMMIT has seen the state after that COMMIT. Its own is
     /// that before the next call.
     fn mend_overlaps(&mut self) {
-        let (mut last, mut open): (HashMap<u64, usize>, HashMap<u64, usize>) = Default::default();
+        let (mut last, mut open): (HashMap<u64, usize>, HashMap<u64, Vec<usize>>) = Default::default();
         for i in 0..self.calls.len() {
-            let outer = *open.entry(self.calls[i].connection).or_insert(i);
-            if outer != i && self.calls[outer].end_ns() > self.calls[i].at_ns {
-                self.calls[outer].nested_ns += self.calls[i].inside_ns + self.calls[i].prepare.0;
+            let (at_ns, end_ns) = (self.calls[i].at_ns, self.calls[i].end_ns());
+            let open = open.entry(self.calls[i].connection).or_default();
+            while open.pop_if(|outer| self.calls[*outer].end_ns() <= at_ns).is_some() {}
+            if let Some(&outer) = open.last() {
+                let until_ns = end_ns.min(self.calls[outer].end_ns());
+                self.calls[outer].nested_ns += until_ns - at_ns + self.calls[i].prepare.0;
             }
-            if self.calls[i].end_ns() >= self.calls[outer].end_ns() {
-                open.insert(self.calls[i].connection, i);
-            }
+            open.push(i);
             if let Some(before) = last.insert(self.calls[i].connection, i)
                 && self.calls[before].end_ns() > self.calls[i].at_ns
             {

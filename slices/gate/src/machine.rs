@@ -24,11 +24,11 @@ use std::time::{Duration, Instant};
 /// take a large part of the time.
 const MARKED_FROM_NS: u64 = 400_000_000;
 
-/// Last lines of a failed command's output that an error shows, from so many bytes at its end, each with so many characters.
+/// What an error shows of a failed command's output: its last lines, from these bytes at its end, cropped to this length.
 const LINES: usize = 5;
 const END_BYTES: u64 = 64 << 10;
 const LINE_CHARS: usize = 200;
-/// About so many bytes of an output are kept on the disk.
+/// Bytes of an output that are kept on the disk, about.
 const OUTPUT_MAX: u64 = 16 << 20;
 /// Replaces what is not kept.
 const DROPPED: &[u8] = b"[contend: the output was too long, and what came before this line was not kept]\n";
@@ -83,7 +83,7 @@ impl Machine<'_> {
         let begun_ns = monotonic_ns();
         let mut group = Group::start(&mut shell, self.janitor).context("cannot start sh")?;
         let at_ns = group.wait_for_end(Some(deadline), &|| {
-            bound(&file);
+            bound(&file, output);
             (self.cancelled)()
         });
         let running = orphans::running(&before);
@@ -131,10 +131,13 @@ fn output_file(path: &Path) -> std::io::Result<File> {
     OpenOptions::new().append(true).open(path)
 }
 
-/// Empties an output that is too long.
-fn bound(mut output: &File) {
-    if output.metadata().is_ok_and(|of| of.len() > OUTPUT_MAX) && output.set_len(0).is_ok() {
-        let _ = output.write_all(DROPPED);
+/// Leaves only the end of an output that is too long. What is written meanwhile can be lost.
+fn bound(mut output: &File, path: &Path) {
+    if output.metadata().is_ok_and(|of| of.len() > OUTPUT_MAX) {
+        let end = end_of(path).unwrap_or_default();
+        if output.set_len(0).is_ok() {
+            let _ = output.write_all(&[DROPPED, &end].concat());
+        }
     }
 }
 

@@ -92,7 +92,11 @@ pub fn asked(given: &OrderArgs, services: &Services<'_>, of: &Of) -> Result<Orde
 }
 
 fn is_capture(given: &OrderArgs) -> bool {
-    given.study.as_ref().is_some_and(|name| Path::new(name).join("capture.json").is_file())
+    let path = given.study.as_ref().map(Path::new);
+    // The directory, or its study file.
+    path.is_some_and(|path| {
+        [Some(path), path.parent()].into_iter().flatten().any(|dir| dir.join("capture.json").is_file())
+    })
 }
 
 /// Takes the first number of the searched axis out of the labels of conditions; each probe has its own.

@@ -3,13 +3,14 @@
 
 use crate::model::{Measured, Size, Table, sorted};
 use anyhow::{Context, Result, ensure};
+use contend::engine::wal::beside;
 use contend_stats::precision::{Percent, count};
 use rusqlite::{Connection, OpenFlags, Row};
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// For each table and index and each kind of page: entries, unused bytes, bytes.
 const PAGES: &str = "
@@ -85,12 +86,6 @@ fn is_in_wal_mode(path: &Path) -> io::Result<bool> {
     let mut head = [0; WRITE_VERSION_AT + 1];
     let read = fs::File::open(path)?.read(&mut head)?;
     Ok(read == head.len() && head[WRITE_VERSION_AT] == 2)
-}
-
-fn beside(path: &Path, suffix: &str) -> PathBuf {
-    let mut beside = path.as_os_str().to_owned();
-    beside.push(suffix);
-    beside.into()
 }
 
 /// `shown`: the path that the user gave.

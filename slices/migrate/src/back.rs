@@ -12,6 +12,7 @@ use crate::server::Server;
 use crate::show::{self, Way};
 use anyhow::{Context, Result, bail, ensure};
 use contend::cli::{INVALID, OK};
+use contend::engine::wal::beside;
 use contend::trial::stop::Cancelled;
 use contend_sql::{Catalogue, HeldColumn, ParamType, table_columns};
 use contend_wire::kept::{PREFIX, quoted};
@@ -67,7 +68,7 @@ pub fn migrate(asked: &Back<'_>, stop: &AtomicBool) -> Result<u8> {
     if dry_run {
         let sqlite = Connection::open_in_memory()?;
         make_tables(&sqlite, &kept)?;
-        left.extend(rest(&sqlite, &kept));
+        left.extend(rest(&sqlite, &kept)?);
         show::back(&way, &kept.objects, &left)?;
         return Ok(OK);
     }
@@ -82,7 +83,7 @@ pub fn migrate(asked: &Back<'_>, stop: &AtomicBool) -> Result<u8> {
         progress.begin(&format!("table {}", table.name), None);
         fill(&sqlite, &mut server, table, (&progress, stop)).with_context(|| format!("table {}", table.name))?;
     }
-    left.extend(rest(&sqlite, &kept));
+    left.extend(rest(&sqlite, &kept)?);
     counters(&sqlite, &mut server, &kept, &tables)?;
     sqlite.execute_batch("COMMIT; BEGIN")?;
     progress.phase("reading both sides again");
@@ -109,15 +110,15 @@ fn make_tables(sqlite: &Connection, kept: &Kept) -> Result<()> {
 }
 
 /// Creates everything else; the objects that are missing.
-fn rest(sqlite: &Connection, kept: &Kept) -> Vec<String> {
-    let remake::Missing { gone, failed } = remake::rest(sqlite, kept);
-    [gone, failed].concat()
+fn rest(sqlite: &Connection, kept: &Kept) -> Result<Vec<String>> {
+    let remake::Missing { gone, failed } = remake::rest(sqlite, kept)?;
+    Ok([gone, failed].concat())
 }
 
 /// Checks that no log of an earlier database has the name that SQLite expects: it would replay it into the new one.
 fn has_no_log(file: &Path) -> Result<()> {
     for ending in ["-wal", "-shm", "-journal"] {
-        let log = with_ending(file, ending);
+        let log = beside(file, ending);
         ensure!(
             log.symlink_metadata().is_err(),
             "{} is left of an earlier database, and SQLite would write what it holds into the new one; delete it, or \
@@ -128,12 +129,6 @@ fn has_no_log(file: &Path) -> Result<()> {
     Ok(())
 }
 
-fn with_ending(file: &Path, ending: &str) -> PathBuf {
-    let mut name = file.as_os_str().to_owned();
-    name.push(ending);
-    name.into()
-}
-
 /// The new database under a temporary name until its rows are proved; removed unless it is kept.
 struct Partial(PathBuf);
 
@@ -141,7 +136,7 @@ impl Partial {
     fn new(file: &Path) -> Result<Partial> {
         // Another way back may write the same file.
         let random = RandomState::new().build_hasher().finish();
-        let partial = Partial(with_ending(file, &format!(".contend-partial-{random:016x}")));
+        let partial = Partial(beside(file, &format!(".contend-partial-{random:016x}")));
         // Rows that the server protects are not readable for other users.
         let made = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&partial.0);
         made.with_context(|| format!("{}: cannot be made", file.display()))?;
@@ -286,7 +281,7 @@ mod tests {
             has_no_log(&file).expect("nothing is there");
             let partial = Partial::new(&file).expect("made");
             assert_ne!(partial.0, Partial::new(&file).expect("made").0, "two at a time");
-            symlink("nowhere", with_ending(&file, ending)).expect("linked");
+            symlink("nowhere", beside(&file, ending)).expect("linked");
             let refused = partial.keep(&file).expect_err("a log is there").to_string();
             assert!(refused.contains(&format!("a.db{ending} is left of an earlier database")), "{refused}");
             assert_eq!(fs::read_dir(dir.path()).expect("read").count(), 1, "only the link is left");

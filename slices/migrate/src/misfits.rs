@@ -191,9 +191,12 @@ pub fn too_long(
         let in_key = "shorten them, or drop the key or index in the source";
         let (what, remedy) = match unit {
             Unit::Characters => (format!("longer than {most} characters, the most in a key or index"), in_key),
-            Unit::InEntry => {
-                (format!("longer than {POSTGRES_KEY_BYTES} bytes together, the most in a key or index"), in_key)
-            }
+            Unit::InEntry => (
+                format!(
+                    "longer than {most} bytes with {VARIABLE_BYTES} for each text and 24 for each number, the most in a key or index"
+                ),
+                in_key,
+            ),
             Unit::Bytes => (
                 format!("longer than {most} bytes, the most that this server takes"),
                 "raise max_allowed_packet on the server (MariaDB), or shorten them",

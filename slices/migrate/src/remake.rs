@@ -30,7 +30,10 @@ pub fn tables(sqlite: &Connection, kept: &Kept) -> Vec<anyhow::Error> {
 }
 
 /// Creates indexes, views and triggers.
-pub fn rest(sqlite: &Connection, kept: &Kept) -> Missing {
+///
+/// # Errors
+/// Rows violate an index: without it the database would not be the same.
+pub fn rest(sqlite: &Connection, kept: &Kept) -> Result<Missing> {
     let mut missing = Missing::default();
     let mut names: Vec<String> = vec![];
     for table in of_kind(kept, Kind::Table).filter(|object| object.state == State::Left) {
@@ -46,12 +49,20 @@ pub fn rest(sqlite: &Connection, kept: &Kept) -> Missing {
                     missing.gone.push(format!("{what}: it uses {name}"));
                     false
                 }
-                None => make(sqlite, object).map_err(|e| missing.failed.push(format!("{what}: {e:#}"))).is_ok(),
+                None => match make(sqlite, object) {
+                    Err(e) if is_violated(&e) => return Err(e.context(what)),
+                    made => made.map_err(|e| missing.failed.push(format!("{what}: {e:#}"))).is_ok(),
+                },
             };
             names.extend((!made && kind == Kind::View).then(|| object.name.clone()));
         }
     }
-    missing
+    Ok(missing)
+}
+
+fn is_violated(error: &anyhow::Error) -> bool {
+    let code = error.downcast_ref::<rusqlite::Error>().and_then(rusqlite::Error::sqlite_error_code);
+    code == Some(ErrorCode::ConstraintViolation)
 }
 
 /// Executes the statement of an object if it creates this object and does nothing else.
@@ -109,6 +120,23 @@ mod tests {
     fn of(kind: Kind, name: &str, sql: &str) -> Entry {
         let [kind, name, table, sql] = [kind.word(), name, "t", sql].map(str::to_string);
         Entry { position: 0, kind, name, table, sql, number: 0, state: State::Done }
+    }
+
+    #[test]
+    fn an_index_that_rows_violate_is_not_left_out() {
+        let sqlite = Connection::open_in_memory().expect("a database");
+        sqlite.execute_batch("CREATE TABLE t (a); INSERT INTO t VALUES (1), (1)").expect("made");
+        let indexes = |sql: &str| Kept {
+            objects: vec![of(Kind::Index, "i", sql)],
+            pragmas: vec![],
+            held: vec![],
+            last_keys: vec![],
+        };
+        let violated = rest(&sqlite, &indexes("CREATE UNIQUE INDEX i ON t (a)"));
+        let Err(error) = violated else { panic!("it is left out") };
+        assert!(format!("{error:#}").starts_with("index i: UNIQUE constraint failed"), "{error:#}");
+        let missing = rest(&sqlite, &indexes("CREATE INDEX i ON t (myfn(a))")).expect("it is listed");
+        assert_eq!(missing.failed.len(), 1);
     }
 
     #[test]

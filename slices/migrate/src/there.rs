@@ -120,7 +120,7 @@ fn no_way_back(schema: &Schema, plan: &Plan) -> Result<Vec<String>> {
     let sqlite = Connection::open_in_memory()?;
     let kept = ledger::kept(&ledger::entries(schema, plan));
     let tables = remake::tables(&sqlite, &kept).into_iter().map(|e| format!("{e:#}"));
-    Ok(tables.chain(remake::rest(&sqlite, &kept).failed).collect())
+    Ok(tables.chain(remake::rest(&sqlite, &kept)?.failed).collect())
 }
 
 /// Names the table that cannot be read, and what to do.

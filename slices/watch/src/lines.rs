@@ -79,7 +79,7 @@ fn log(database: &DatabaseView, of_log: OfLog) -> String {
     }
 }
 
-/// So many of these texts, and the number of the others.
+/// The first `count` texts, and the number of the others: `python3, node and 3 more`.
 fn some(texts: &[String], count: usize) -> String {
     let (named, others) = texts.split_at(count.min(texts.len()));
     named.join(", ") + &if others.is_empty() { String::new() } else { format!(" and {} more", others.len()) }
@@ -235,17 +235,7 @@ mod tests {
             statement: None,
             threads: vec![],
         };
-        DatabaseView {
-            path: "/srv/app.db".to_string(),
-            journal: "wal",
-            hot_journal: false,
-            database_bytes: 1_200_000,
-            log_bytes: 4_100_000,
-            backlog_frames: 1_000,
-            oldest_reader: None,
-            processes: programs.iter().enumerate().map(row).collect(),
-            strip: vec![],
-        }
+        DatabaseView::example("/srv/app.db", programs.iter().enumerate().map(row).collect(), vec![])
     }
 
     #[test]

@@ -26,9 +26,13 @@ pub fn fold(mut found: Vec<Finding>, program: &dyn Fn(u32) -> Option<String>) ->
         if places.len() <= if same_program { 1 } else { UNKNOWN_MAX } {
             continue;
         }
-        let times_in_all = places.iter().map(|place| found[*place].case.kind.times()).sum();
-        let ns_in_all = places.iter().map(|place| found[*place].case.kind.total_ns()).sum();
-        let cost_ns = places.iter().map(|place| found[*place].cost_ns).sum();
+        let kinds = || places.iter().map(|place| &found[*place].case.kind);
+        let costs = || places.iter().map(|place| found[*place].cost_ns);
+        // A commit waits for several readers at the same time, and each has the whole wait.
+        let is_shared = kinds().any(|kind| matches!(kind, Kind::ReadersBlockWriter { .. }));
+        let times_in_all = kinds().map(|kind| kind.times().filter(|_| !is_shared)).sum();
+        let ns_in_all = kinds().map(|kind| kind.total_ns().filter(|_| !is_shared)).sum();
+        let cost_ns = if is_shared { costs().max().unwrap_or(0) } else { costs().sum() };
         let longest = places.iter().copied().min_by_key(|place| Reverse(found[*place].case.kind.longest_ns()));
         places.iter().for_each(|place| is_shown[*place] = Some(*place) == longest);
         let further = Further { processes: places.len() as u64 - 1, times_in_all, ns_in_all, same_program };
@@ -70,6 +74,19 @@ mod tests {
         // Two of a program cost more together.
         let program = |pid: u32| Some(if pid == 6 { "one" } else { "two" }.to_string());
         assert_eq!(pids(fold(vec![blocks(6, 50, 9), blocks(7, 30, 9), blocks(8, 30, 9)], &program)), [7, 6]);
+    }
+
+    #[test]
+    fn a_commit_that_waits_for_two_readers_counts_once() {
+        let reader = |pid: u32, waited_ns: u64| {
+            let (longest_ns, read_ns) = (waited_ns, waited_ns);
+            let kind =
+                Kind::ReadersBlockWriter { times: 1, waited_ns, longest_ns, gave_up: 0, writers: vec![9], read_ns };
+            Finding { case: Case::of_process(kind), cost_ns: waited_ns, ..gave_up(pid, 0) }
+        };
+        let folded = fold(vec![reader(1, 1_900), reader(2, 2_000)], &|_| Some("app".to_string()));
+        let further = Some(Further { processes: 1, times_in_all: None, ns_in_all: None, same_program: true });
+        assert_eq!(folded.iter().map(|of| (of.pid, of.cost_ns, of.further)).collect::<Vec<_>>(), [(2, 2_000, further)]);
     }
 
     #[test]

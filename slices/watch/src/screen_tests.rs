@@ -43,17 +43,8 @@ fn drawn_of(columns: u16, choice: &Choice, [first, second]: [&str; 2], path: &st
         waits_ns: None,
         statement: Some("DELETE FROM cart".to_string()),
     }];
-    let database = DatabaseView {
-        path: path.to_string(),
-        journal: "wal",
-        hot_journal: false,
-        database_bytes: 1_200_000,
-        log_bytes: 4_100_000,
-        backlog_frames: 1_000,
-        oldest_reader: None,
-        processes: vec![row(4711, first, 870_000_000), Row { threads, ..row(4712, second, 20_000_000) }],
-        strip: vec![Some(4711), None, Some(4712)],
-    };
+    let processes = vec![row(4711, first, 870_000_000), Row { threads, ..row(4712, second, 20_000_000) }];
+    let database = DatabaseView::example(path, processes, vec![Some(4711), None, Some(4712)]);
     let words = Words { title: "python3 (4711) waits.".into(), evidence: String::new(), change: "Commit.".into() };
     let databases = [database];
     let (findings, depth) = (&[words][..], Depth::Exact);

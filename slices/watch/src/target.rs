@@ -4,7 +4,7 @@ use crate::device::device;
 use crate::journal::{self, Journal};
 use crate::lock::{File, PENDING_BYTE};
 use anyhow::{Context, Result, bail};
-use contend::engine::wal::{HEADER_BYTES, Log};
+use contend::engine::wal::{HEADER_BYTES, Log, beside};
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::Read;
@@ -260,13 +260,6 @@ pub fn lock_filter(databases: &[Database]) -> String {
     let devices = devices.iter().map(|device| format!("s_dev == {device}")).collect::<Vec<_>>().join(" || ");
     // A release of all locks of a file ends at its last possible byte.
     format!("({devices}) && (fl_end >= {PENDING_BYTE} || ({OF_SHM}))")
-}
-
-/// The name of one of SQLite's files next to the database, such as `app.db-shm`.
-fn beside(path: &Path, suffix: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(suffix);
-    PathBuf::from(name)
 }
 
 fn is_empty(path: &Path) -> bool {

@@ -37,6 +37,24 @@ pub struct DatabaseView {
     pub strip: Vec<Option<u32>>,
 }
 
+#[cfg(test)]
+impl DatabaseView {
+    /// A database in WAL mode with these processes.
+    pub fn example(path: &str, processes: Vec<Row>, strip: Vec<Option<u32>>) -> DatabaseView {
+        DatabaseView {
+            path: path.to_string(),
+            journal: "wal",
+            hot_journal: false,
+            database_bytes: 1_200_000,
+            log_bytes: 4_100_000,
+            backlog_frames: 1_000,
+            oldest_reader: None,
+            processes,
+            strip,
+        }
+    }
+}
+
 /// A reader, and how far its snapshot is behind the end of the log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Reader {

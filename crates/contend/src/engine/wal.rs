@@ -1,6 +1,15 @@
 //! The header of a `-shm` file (the index of the write-ahead log): how long the log is, how much of it has been copied
 //! back, and from where readers still read. Source: SQLite's `wal.c`, `WalIndexHdr` and `WalCkptInfo`.
 
+use std::path::{Path, PathBuf};
+
+/// The path of one of SQLite's files next to the database, such as `app.db-wal`.
+pub fn beside(database: &Path, ending: &str) -> PathBuf {
+    let mut path = database.as_os_str().to_owned();
+    path.push(ending);
+    path.into()
+}
+
 /// Bytes of the header that are read.
 pub const HEADER_BYTES: usize = 136;
 

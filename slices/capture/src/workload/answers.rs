@@ -55,7 +55,7 @@ impl LockErrors {
         let all_gone = match least {
             0 => None,
             _ => Some(format!(
-                "Not all: {} of {} lock errors came at once, where SQLite waits with no busy timeout.",
+                "Not all: {} of {} lock errors came at once: SQLite does not wait there, whatever the busy timeout.",
                 whole(least as u64),
                 whole(count as u64)
             )),

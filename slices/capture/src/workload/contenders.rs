@@ -4,6 +4,7 @@ use crate::literal::text;
 use crate::manifest::Database;
 use crate::program::Began;
 use crate::sql::Begin;
+use crate::statement::{pragma, tokens};
 use crate::summary::Known;
 use crate::trace::Connection;
 use std::collections::{BTreeMap, BTreeSet};
@@ -42,13 +43,10 @@ fn other(name: &str, value: &str) -> Option<String> {
     }
 }
 
-/// The last value that a text gives to a setting. A script may contain several PRAGMAs, each with `=` or parentheses.
-fn set_by(script: &str, name: &str) -> Option<String> {
-    script.to_ascii_lowercase().rsplit(';').find_map(|pragma| {
-        let (left, value) = pragma.split_once(['=', '('])?;
-        let is_it = left.split([' ', '.', '\t', '\n']).rfind(|word| !word.is_empty()) == Some(name);
-        is_it.then(|| value.trim().trim_matches(['\'', '"', ')']).to_string())
-    })
+/// The value that a statement gives to a setting.
+fn set_by(statement: &str, name: &str) -> Option<String> {
+    let (of, value) = pragma(&tokens(statement))?;
+    (of == name && !value.is_empty()).then_some(value)
 }
 
 /// The most frequent of some values; of equally frequent ones the greatest.
@@ -71,11 +69,11 @@ impl Settings {
         let set =
             |connection: &Connection, name: &str| connection.pragmas.iter().rev().find_map(|sql| set_by(sql, name));
         // The last value of each connection, `None` for one that has the default; of these the most frequent one.
-        let pragma = |name: &str| most_frequent(on().map(|connection| set(connection, name))).flatten();
+        let value = |name: &str| most_frequent(on().map(|connection| set(connection, name))).flatten();
         let content = database.end.as_ref().or(database.content.as_ref());
         // WAL is a property of the file, every other mode one of each connection.
         let of_file = content.map_or("delete", |content| content.journal_mode.as_str());
-        let own = pragma("journal_mode").filter(|mode| of_file != "wal" && mode != "wal");
+        let own = value("journal_mode").filter(|mode| of_file != "wal" && mode != "wal");
         let mode = own.as_deref().unwrap_or(of_file);
         let mode =
             if ["delete", "truncate", "persist", "memory", "off", "wal"].contains(&mode) { mode } else { "delete" };
@@ -86,12 +84,8 @@ impl Settings {
             _ => "full",
         };
         let synchronous = most_frequent(on().map(synchronous)).unwrap_or("full");
-        let timeout = |connection: &Connection| {
-            let by_pragma = set(connection, "busy_timeout").and_then(|value| value.parse().ok());
-            by_pragma.or(connection.busy_timeout_ms).unwrap_or(0)
-        };
-        let busy_timeout = most_frequent(on().map(timeout)).unwrap_or(0);
-        let others = OTHERS.iter().filter_map(|name| Some((*name, other(name, &pragma(name)?)?))).collect();
+        let busy_timeout = most_frequent(on().map(|of| of.busy_timeout_ms.unwrap_or(0))).unwrap_or(0);
+        let others = OTHERS.iter().filter_map(|name| Some((*name, other(name, &value(name)?)?))).collect();
         let begin = captured_begin(known);
         Settings { journal_mode: mode.into(), synchronous: synchronous.into(), busy_timeout, begin, others }
     }

@@ -1,7 +1,7 @@
 //! `contend capture to-workload`: makes a workload and a study from a capture.
 //!
 //! ```text
-//! content ─► tables, rows ──────────────────────────────► [table], rows-*.csv
+//! content ─► tables, rows ──────────────────────────────► [table], rows-*.tsv
 //! transactions ─► kinds ─► steps: arguments, carried keys ─► [transaction] ─► tried on SQLite ─► fitted, differences
 //!              └► roles (clients, pauses) ───────────────► [role], [preset.load]
 //! settings ─► contenders, answers, servers ─────────────► study

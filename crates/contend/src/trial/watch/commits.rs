@@ -2,6 +2,7 @@
 
 use crate::check::commits::{Counted, Reading};
 use crate::check::journal::{JournalCheck, Trace};
+use crate::engine::wal::beside;
 use crate::engine::{Counts, Engine, FileCommits};
 use crate::trial::data::fresh::Fresh;
 use crate::trial::stage::Stage;
@@ -194,14 +195,8 @@ impl Drop for Meanwhile {
 impl Counter {
     fn open(counts: &FileCommits, database: &Database, touched: Option<&str>) -> Option<Self> {
         let path = PathBuf::from(database.file().ok()?);
-        let touched = touched.and_then(|ending| {
-            let mut journal = path.clone().into_os_string();
-            journal.push(ending);
-            Some((path.parent()?.to_path_buf(), PathBuf::from(journal)))
-        });
-        let mut shared = path.clone().into_os_string();
-        shared.push(counts.shared_ending);
-        let shared = PathBuf::from(shared);
+        let touched = touched.and_then(|ending| Some((path.parent()?.to_path_buf(), beside(&path, ending))));
+        let shared = beside(&path, counts.shared_ending);
         let (file, at) = match File::open(&shared) {
             Ok(file) => (file, CounterAt::Shared(shared)),
             Err(_) => (File::open(path).ok()?, CounterAt::Database),
