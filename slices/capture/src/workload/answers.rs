@@ -49,7 +49,10 @@ impl LockErrors {
         let _ = write!(
             out,
             "\n[[answer]]\nask = {}\nmetric = \"lock_errors_per_1000\"\ncondition = \"load=captured\"\nthis = {}\nagainst = \"{CAPTURED}\"\n",
-            text(&format!("Would {label} have removed the lock errors?")),
+            text(&match count {
+                0 => format!("What would {label} have changed?"),
+                _ => format!("Would {label} have removed the lock errors?"),
+            }),
             text(label)
         );
         let all_gone = match least {
