@@ -39,6 +39,7 @@ impl Users {
             return false;
         }
         let is_first = self.lost.range((pid, 0)..=(pid, usize::MAX)).next().is_none();
+        its.iter().for_each(|key| drop(self.without_log.remove(key)));
         self.lost.extend(its);
         is_first
     }
@@ -51,7 +52,7 @@ impl Users {
         if file == File::Shm {
             self.with_log.insert((pid, database));
             self.without_log.remove(&(pid, database));
-        } else if !self.with_log.contains(&(pid, database)) {
+        } else if !self.with_log.contains(&(pid, database)) && !self.lost.contains(&(pid, database)) {
             self.without_log.entry((pid, database)).or_insert(at_ns);
         }
     }
@@ -124,6 +125,17 @@ mod tests {
             users.has_locked(ended, (database, File::Database), (5, Change::Taken(Mode::Shared)));
         }
         assert_eq!(users.without_a_known_log(u64::MAX, |_| true), [(ended, 4)]);
+    }
+
+    #[test]
+    fn a_process_that_is_forgotten_after_its_lost_log_was_returned_is_not_returned_again() {
+        let (mut users, ended) = (Users::default(), 1 << 30);
+        users.uses(ended, 3, true, || false);
+        users.has_locked(ended, (3, File::Database), (5, Change::Taken(Mode::Shared)));
+        assert!(users.may_have_lost_its_log(ended, FileId { device: 0, inode: 0 }, |_| true));
+        users.has_locked(ended, (3, File::Database), (6, Change::Taken(Mode::Shared)));
+        users.forget(&HashSet::from([ended]));
+        assert!(users.without_a_known_log(u64::MAX, |_| true).is_empty());
     }
 
     #[test]
