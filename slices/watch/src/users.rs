@@ -39,7 +39,7 @@ impl Users {
             return false;
         }
         let is_first = self.lost.range((pid, 0)..=(pid, usize::MAX)).next().is_none();
-        its.iter().for_each(|key| drop(self.without_log.remove(key)));
+        self.without_log.retain(|key, _| !its.contains(key));
         self.lost.extend(its);
         is_first
     }
