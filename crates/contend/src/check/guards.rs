@@ -228,8 +228,17 @@ pub fn head_room(overhead_ns_per_operation: u64, tally: &Tally) -> Option<Reason
     })
 }
 
-/// Nothing was committed.
-pub fn nothing_done(tally: &Tally, by_a_service: bool) -> Reason {
+/// Adds that nothing was committed. If operations failed, that is the reason: they fail so fast that the time between them and the
+/// worker's own cost are large shares, so the reasons of those shares say nothing.
+pub fn add_nothing_done(reasons: &mut Vec<Reason>, tally: &Tally, by_a_service: bool) {
+    let counts = tally.counts(|_| true);
+    if counts.planned() > counts.outcome(Outcome::Unsent) {
+        reasons.retain(|reason| !matches!(reason.kind, Invalid::LittlesLaw | Invalid::GeneratorLimited));
+    }
+    reasons.push(nothing_done(tally, by_a_service));
+}
+
+fn nothing_done(tally: &Tally, by_a_service: bool) -> Reason {
     Invalid::NothingDone.because(match (by_a_service, tally.counts(|_| true).planned()) {
         (false, _) => "no operation was committed in the window",
         (true, 0) => "no request was answered, and none began in the window: every client still waits for an answer",

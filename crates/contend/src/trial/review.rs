@@ -305,7 +305,7 @@ impl Review<'_> {
     /// `change`: whether each transaction changes rows. One that changes nothing needs no sync.
     fn check_rates(&self, trial: &mut Trial, tally: &Tally, change: &[bool], fastest_sync_ns: u64) {
         if tally.counts(|_| true).committed_inside == 0 {
-            trial.invalid.push(guards::nothing_done(tally, self.stage.setup.service.is_some()));
+            guards::add_nothing_done(&mut trial.invalid, tally, self.stage.setup.service.is_some());
         }
         if self.syncs_each_commit() {
             // A sample may name an unknown transaction; the comparison with the plan reports it.
