@@ -140,16 +140,19 @@ impl Workload {
         let hosts = teams.iter().filter(|team| team.role.home.is_none());
         let processes: u64 = hosts.map(|team| u64::from(team.processes)).sum();
         ensure!(processes <= PROCESSES_MAX, "{processes} processes; the maximum is {PROCESSES_MAX}");
-        let bytes = |team: &Team<'_>| team.total(self.databases) as f64 * self.operation_bytes(team);
         let rate = axis::<f64>(request.axes, "rate_per_s")?.or(request.load.rate_per_s);
-        let bytes = teams.iter().map(bytes).sum::<f64>() / clients as f64;
-        let pace = Pace::new(request.load, rate, clients as u32, bytes)?;
         let takes_part = |team: &&Team<'_>| team.total(self.databases) > 0;
         let shares: f64 = teams.iter().filter(takes_part).filter_map(|team| team.role.share).sum();
         for team in &mut teams {
             let own = team.total(self.databases) as f64 / clients as f64;
             team.gap = team.role.share.map_or(1.0, |share| own * shares / share);
         }
+        // Only arrivals at a rate are in the proportion of the shares: in a closed loop, or with a number of operations, all
+        // clients draw as many.
+        let by_share = rate.is_some() && request.load.operations.is_none();
+        let drawn = |team: &Team<'_>| team.total(self.databases) as f64 / if by_share { team.gap } else { 1.0 };
+        let bytes = teams.iter().map(|team| drawn(team) * self.operation_bytes(team)).sum::<f64>() / clients as f64;
+        let pace = Pace::new(request.load, rate, clients as u32, bytes)?;
         Ok((teams, pace))
     }
 

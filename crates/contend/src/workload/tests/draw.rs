@@ -312,3 +312,24 @@ fn plans_with_many_or_long_arguments_are_shorter() {
     let error = long.check_draw(&request(&Load { operations: Some(1000), ..endless })).unwrap_err().to_string();
     assert!(error.contains("fewer or shorter arguments"), "{error}");
 }
+
+/// Seldom and long operations of many clients are few bytes.
+#[test]
+fn the_bytes_of_arrivals_follow_the_shares_of_roles() {
+    let with = |long: f64| {
+        let of_long = format!("[role.long]\nclients = 50\nmix = {{ add = 1 }}\nshare = {long}\n");
+        let of_short = format!("[role.short]\nclients = 1\nmix = {{ look = 1 }}\nshare = {}\n", 1.0 - long);
+        let (text, _) = super::SMALL.split_once("[role.worker]").unwrap();
+        let text = [&text.replace("words = 4, pool = 5", "blob = 60000000"), of_long.as_str(), &of_short].concat();
+        crate::workload::parse(&crate::source::Source::new("small.toml", text)).unwrap()
+    };
+    let at_a_rate = Load { window_ns: 1_000_000_000, rate_per_s: Some(1000.0), ..load(None) };
+    let axes = BTreeMap::new();
+    let check =
+        |long, load| with(long).check_draw(&DrawRequest { seed: 1, scale: 1.0, profile: None, load, axes: &axes });
+    assert!(check(0.01, &at_a_rate).is_ok(), "12 of 1,200 operations are long: 0.7 GB");
+    let error = check(0.99, &at_a_rate).unwrap_err().to_string();
+    assert!(error.contains("fewer or shorter arguments"), "{error}");
+    let counted = Load { operations: Some(20), ..at_a_rate };
+    assert!(check(0.01, &counted).is_err(), "each client draws 20: 60 GB");
+}
