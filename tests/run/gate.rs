@@ -162,7 +162,8 @@ fn two_records_are_judged_against_their_common_baseline() {
     let bench = Bench::new();
     given_record(&bench, "before", &["only-before"], |_| 2.0);
     given_record(&bench, "after", &[], |_| 1.6);
-    given_record(&bench, "unsteady", &[], |round| 2.0 + 0.2 * f64::from(round));
+    given_record(&bench, "rising", &[], |round| 2.0 + 0.2 * f64::from(round));
+    given_record(&bench, "sinking", &[], |round| 1.8 - 0.1 * f64::from(round));
     for (a, b, code, parts) in [
         (
             "after",
@@ -183,12 +184,16 @@ fn two_records_are_judged_against_their_common_baseline() {
             1,
             ["slower: B has 0.800 times the", "only-before: not comparable: B has no valid round with both"],
         ),
-        ("after", "unsteady", 3, ["not comparable: in B: drift: the ratio changes by +", ""]),
+        ("after", "rising", 3, ["cannot tell: in B: drift: the ratio changes by +", ""]),
+        ("before", "sinking", 1, ["slower: B has 0.7", "Note: in B: drift: the ratio changes by -"]),
     ] {
         let said = bench.contend(&["gate", a, b, "--out", &format!("files-{a}-{b}")]).exits(code);
         let one_line = said.out.split_whitespace().collect::<Vec<_>>().join(" ");
         parts.iter().for_each(|part| assert!(one_line.contains(part), "{a}, {b}: {part}: {}", said.out));
     }
+    // Rounds with a drift do not decide, so they pass if asked. That B is slower they show all the same.
+    bench.contend(&["gate", "after", "rising", "--pass-if-unsure"]).exits(0);
+    bench.contend(&["gate", "before", "sinking", "--pass-if-unsure"]).exits(1);
 }
 
 /// Whatever was measured, its ratio to itself is 1.
@@ -278,8 +283,20 @@ fn a_service_that_fails_or_falls_behind_never_passes() {
         let junit = read(&bench.path(&files).join("junit.xml"));
         assert!(junit.contains(counts) && junit.contains("skipped=\"0\""), "{name}: {junit}");
     }
+    given_services(&bench, "drifting", |trial| Work::from(1e6 * (0.4 + 0.03 * f64::from(trial.slot.round))));
+    let said = bench.contend(&["gate", "drifting", "--out", "files-drifting"]).exits(3);
+    assert!(said.out.contains("cannot tell: drift: the ratio changes by +"), "{}", said.out);
+    assert!(read(&bench.path("files-drifting/junit.xml")).contains("skipped=\"1\""));
+    bench.contend(&["gate", "drifting", "--pass-if-unsure"]).exits(0);
     // The same of two records.
     bench.contend(&["gate", "equal", "equal", "--pass-if-unsure"]).exits(0);
+    let said = bench.contend(&["gate", "equal", "behind", "--pass-if-unsure"]).exits(1);
+    let one_line = said.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        one_line.contains("slower: B has 0.499 times the throughput of A, each against its baseline"),
+        "{}",
+        said.out
+    );
     for name in ["invalid", "broken"] {
         let said = bench.contend(&["gate", "equal", name, "--pass-if-unsure"]).exits(2);
         assert!(said.out.contains(": failed: "), "{}", said.out);

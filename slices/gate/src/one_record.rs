@@ -7,7 +7,7 @@ use crate::records::{baseline_of, failed, is_baseline, labelled, not_told, open,
 use anyhow::{Context, Result, ensure};
 use contend::analysis::Findings;
 use contend::analysis::cell::Cell;
-use contend::analysis::compare::why_not;
+use contend::analysis::compare::{drift, of_load, why_not};
 use contend::analysis::compare_records::{not_sealed_of, trials_of};
 use contend::analysis::metric::{self, Metric};
 use contend_stats::interval::median;
@@ -24,6 +24,7 @@ struct Pair {
     why_not: Option<String>,
     /// Why they show nothing but that B is slower.
     unless_slower: Option<String>,
+    drift: Option<String>,
 }
 
 /// Judges every contender that is not a baseline.
@@ -85,7 +86,8 @@ fn pair(findings: &Findings<'_>, cell: &Cell, headline: &Metric) -> Result<Pair,
     if rounds.is_empty() {
         return Err(not_told(name, "no round has a valid trial of both it and its baseline"));
     }
-    let of = |metric: &Metric| why_not(&findings.estimator(), base, cell, metric);
+    let on = findings.estimator();
+    let of = |metric: &Metric| why_not(&on, base, cell, metric).or_else(|| of_load(&on, base, cell, metric));
     let pair = Pair {
         name,
         base: findings.study.contenders[base.contender].label.clone(),
@@ -93,13 +95,15 @@ fn pair(findings: &Findings<'_>, cell: &Cell, headline: &Metric) -> Result<Pair,
         rounds,
         why_not: of(headline),
         unless_slower: None,
+        drift: drift(&on, base, cell, headline),
     };
     let throughput = findings.metric("throughput_ops_per_s").filter(|metric| of(metric).is_none());
     let Some(metric) = throughput.filter(|_| pair.why_not.is_some() && falls_behind(findings, base, cell)) else {
         return Ok(pair);
     };
     let rounds = rounds_of(findings, base, cell, &metric);
-    Ok(Pair { metric, rounds, why_not: None, unless_slower: pair.why_not, ..pair })
+    let drift = drift(&on, base, cell, &metric);
+    Ok(Pair { metric, rounds, why_not: None, unless_slower: pair.why_not, drift, ..pair })
 }
 
 /// Whether only the baseline kept up with a fixed rate. The contender's times are then lower bounds, but its throughput shows
@@ -125,6 +129,7 @@ fn compared(pair: Pair, (coverage, margin): (f64, f64)) -> Compared {
         rounds: pair.rounds.len().to_string(),
         direction: metric.direction,
         comparison,
+        drift: pair.drift,
         name: pair.name,
     }
 }

@@ -75,6 +75,8 @@ pub struct Compared {
     pub cells: Vec<String>,
     pub rounds: String,
     pub comparison: Comparison,
+    /// Why the rounds do not decide, unless B is slower: the ratio drifts.
+    pub drift: Option<String>,
 }
 
 /// The page of one or two records, without the comparisons.
@@ -97,12 +99,18 @@ impl OfRecords<'_> {
             format!("margin {}", Percent(self.margin)),
         ];
         let mut answers = vec![];
-        for Compared { name, of_a, direction, cells, rounds, comparison } in compared {
+        for Compared { name, of_a, direction, cells, rounds, comparison, drift } in compared {
             let has = if direction == Direction::LowerIsBetter { "takes" } else { "has" };
             let ratio = comparison.ratio.map_or("-".to_string(), |ratio| Ratio(ratio).to_string());
             table.row(std::iter::once(name.clone()).chain(cells).chain([ratio, rounds]).map(Cell::new));
             let line = line(&comparison, (has, &of_a), self.margin, None);
-            let judgement = judgement(&comparison.verdict);
+            let (line, judgement) = match (drift, judgement(&comparison.verdict)) {
+                (Some(why), Judgement::Slower) => (format!("{line} Note: {why}."), Judgement::Slower),
+                (Some(why), Judgement::Passes | Judgement::CannotTell) => {
+                    (format!("cannot tell: {why}."), Judgement::CannotTell)
+                }
+                (_, judgement) => (line, judgement),
+            };
             answers.push(Judged { line: format!("{name}: {line}"), name, judgement });
         }
         answers.extend(untold);

@@ -9,8 +9,9 @@ use crate::page::{Compared, OfRecords, Page};
 use anyhow::{Context, Result, bail, ensure};
 use contend::analysis::Findings;
 use contend::analysis::cell::Cell;
-use contend::analysis::compare::why_not;
+use contend::analysis::compare::{drift, of_load, why_not};
 use contend::analysis::compare_records::{self, RecordComparison};
+use contend::analysis::estimate::Estimator;
 use contend::analysis::metric::{self, Metric};
 use contend::analysis::trial::Scope;
 use contend::outcome::Outcome;
@@ -26,10 +27,14 @@ use std::path::Path;
 /// One contender under one condition, in both records.
 struct Pair {
     name: String,
+    metric: Metric,
     /// Ratios of its rounds to the baseline, in A and in B; not finite where a round has no value.
     ratios: [Vec<f64>; 2],
     /// Why these may not be compared.
     why_not: Option<String>,
+    /// Why they show nothing but that B is slower.
+    unless_slower: Option<String>,
+    drift: Option<String>,
 }
 
 /// Judges record B against record A.
@@ -78,7 +83,7 @@ fn judged_in((of_a, a): (&Findings<'_>, &Path), (of_b, b): (&Findings<'_>, &Path
             b.display()
         ),
     };
-    let compared = pairs.into_iter().map(|pair| compared(pair, &metric, (coverage, margin))).collect();
+    let compared = pairs.into_iter().map(|pair| compared(pair, (coverage, margin))).collect();
     Ok(of.page(compared, untold))
 }
 
@@ -163,18 +168,48 @@ fn pair(
     if let Some(failed) = failed(named(a, cell), cell, (b, other)).filter(|_| other_base.has_data()) {
         return Err(failed);
     }
-    let of_b = ratios(b, other_base, other, metric);
-    if of_b.is_empty() {
+    let both_of = |metric: &Metric| [ratios(a, base, cell, metric), ratios(b, other_base, other, metric)];
+    let ratios = both_of(metric);
+    if ratios[1].is_empty() {
         return Err(none());
     }
-    let within = |which: &str, of: &Findings<'_>, base: &Cell, cell: &Cell| {
-        why_not(&of.estimator(), base, cell, metric).map(|why| format!("in {which}: {why}"))
+    let sides = [("A", a, base, cell), ("B", b, other_base, other)];
+    let within = |of: Within, metric: &Metric| {
+        let mut found = sides.iter().filter_map(|(which, findings, base, cell)| {
+            of(&findings.estimator(), base, cell, metric).map(|why| format!("in {which}: {why}"))
+        });
+        found.next()
     };
-    let why_not = differs(both, names(a, cell), metric)
-        .or_else(|| differs(both, names(a, base), metric))
-        .or_else(|| within("A", a, base, cell))
-        .or_else(|| within("B", b, other_base, other));
-    Ok(Pair { name: named(a, cell), ratios: [of_a, of_b], why_not })
+    let why_not = |metric: &Metric| {
+        let own = differs(both, names(a, cell), metric).or_else(|| differs(both, names(a, base), metric));
+        own.or_else(|| within(why_not, metric))
+    };
+    let of_headline = why_not(metric).or_else(|| within(of_load, metric));
+    let throughput = a.metric("throughput_ops_per_s").filter(|metric| why_not(metric).is_none());
+    let behind = of_headline.is_some() && falls_behind(sides.map(|(_, findings, base, cell)| (findings, base, cell)));
+    let name = named(a, cell);
+    Ok(match throughput.filter(|_| behind) {
+        Some(metric) => {
+            let drift = within(drift, &metric);
+            Pair { name, ratios: both_of(&metric), metric, why_not: None, unless_slower: of_headline, drift }
+        }
+        None => {
+            let drift = within(drift, metric);
+            Pair { name, metric: metric.clone(), ratios, why_not: of_headline, unless_slower: None, drift }
+        }
+    })
+}
+
+/// Something about the values of a contender and its baseline within one record.
+type Within = fn(&Estimator<'_>, &Cell, &Cell, &Metric) -> Option<String>;
+
+/// Whether all of both records kept up with one fixed rate, except for the contender in B. Its times are then lower bounds, but
+/// its throughput shows whether it is slower.
+fn falls_behind([(a, base_a, of_a), (b, base_b, of_b)]: [(&Findings<'_>, &Cell, &Cell); 2]) -> bool {
+    let asked = of_a.kept_up_at(&a.rows);
+    let is_asked = |rate: Option<f64>| asked.is_some() && rate == asked;
+    let kept_up = is_asked(base_a.kept_up_at(&a.rows)) && is_asked(base_b.kept_up_at(&b.rows));
+    kept_up && is_asked(of_b.rate_per_s(&b.rows)) && !of_b.kept_up()
 }
 
 /// Why a contender of one record is not comparable with itself in the other one.
@@ -235,7 +270,7 @@ fn ratios(of: &Findings<'_>, base: &Cell, cell: &Cell, metric: &Metric) -> Vec<f
     rounds_of(of, base, cell, metric).iter().map(|round| round.candidate / round.baseline).collect()
 }
 
-fn judge_pair(pair: &Pair, metric: &Metric, (coverage, margin): (f64, f64)) -> Comparison {
+fn judge_pair(pair: &Pair, (coverage, margin): (f64, f64)) -> Comparison {
     let [a, b] = &pair.ratios;
     let is_whole = a.iter().chain(b).all(|ratio| ratio.is_finite() && *ratio > 0.0);
     let ratio = LnRatio {
@@ -244,17 +279,22 @@ fn judge_pair(pair: &Pair, metric: &Metric, (coverage, margin): (f64, f64)) -> C
         rounds: a.len().min(b.len()),
     };
     let why_not = pair.why_not.as_deref().or((!is_whole).then_some("a round has no value above zero"));
-    judge_by_interval(ratio, metric.direction, margin, why_not)
+    let mut comparison = judge_by_interval(ratio, pair.metric.direction, margin, why_not);
+    if let Some(why) = pair.unless_slower.as_ref().filter(|_| comparison.verdict != Verdict::Slower) {
+        comparison.verdict = Verdict::NotComparable(why.clone());
+    }
+    comparison
 }
 
-fn compared(pair: Pair, metric: &Metric, (coverage, margin): (f64, f64)) -> Compared {
+fn compared(pair: Pair, (coverage, margin): (f64, f64)) -> Compared {
     let middle = |ratios: &[f64]| median(ratios).map_or("-".to_string(), |ratio| Ratio(ratio).to_string());
     Compared {
-        of_a: format!("the {} of A, each against its baseline", metric.label()),
-        direction: metric.direction,
+        of_a: format!("the {} of A, each against its baseline", pair.metric.label()),
+        direction: pair.metric.direction,
         cells: pair.ratios.iter().map(|ratios| middle(ratios)).collect(),
         rounds: format!("{} and {}", pair.ratios[0].len(), pair.ratios[1].len()),
-        comparison: judge_pair(&pair, metric, (coverage, margin)),
+        comparison: judge_pair(&pair, (coverage, margin)),
+        drift: pair.drift,
         name: pair.name,
     }
 }
@@ -271,10 +311,13 @@ mod tests {
         (0..rounds).map(|at| middle * (1.0 + 0.01 * ((at * turn % 11) as f64 / 5.0 - 1.0))).collect()
     }
 
-    fn judged(a: f64, b: f64, rounds: usize) -> Comparison {
+    fn pair(ratios: [Vec<f64>; 2], why_not: Option<String>) -> Pair {
         let metric = listed("throughput_ops_per_s").expect("a metric");
-        let ratios = [ratios(a, rounds, 3), ratios(b, rounds, 7)];
-        judge_pair(&Pair { name: "new".to_string(), ratios, why_not: None }, &metric, (COVERAGE, 0.05))
+        Pair { name: "new".to_string(), metric, ratios, why_not, unless_slower: None, drift: None }
+    }
+
+    fn judged(a: f64, b: f64, rounds: usize) -> Comparison {
+        judge_pair(&pair([ratios(a, rounds, 3), ratios(b, rounds, 7)], None), (COVERAGE, 0.05))
     }
 
     #[test]
@@ -288,16 +331,13 @@ mod tests {
 
     #[test]
     fn what_differs_otherwise_takes_the_words_away() {
-        let metric = listed("throughput_ops_per_s").expect("a metric");
         let why_not = Some("the kernel differs: 5 in A, 6 in B".to_string());
         let whole = [ratios(2.0, 12, 3), ratios(1.0, 12, 7)];
-        let differs =
-            judge_pair(&Pair { name: "new".to_string(), ratios: whole.clone(), why_not }, &metric, (COVERAGE, 0.05));
+        let differs = judge_pair(&pair(whole.clone(), why_not), (COVERAGE, 0.05));
         assert!(matches!(differs.verdict, Verdict::NotComparable(why) if why.contains("the kernel differs")));
         let mut lost = whole;
         lost[1][3] = 0.0;
-        let lost =
-            judge_pair(&Pair { name: "new".to_string(), ratios: lost, why_not: None }, &metric, (COVERAGE, 0.05));
+        let lost = judge_pair(&pair(lost, None), (COVERAGE, 0.05));
         assert_eq!(
             (judgement(&lost.verdict), lost.ratio),
             (Judgement::NotComparable, None),

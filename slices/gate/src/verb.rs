@@ -83,7 +83,7 @@ pub struct GateArgs {
     /// Names of processes that the commands may leave running, such as ssh-agent or sccache, as `ps -o comm` shows them: they do none of the measured work
     #[arg(long, value_name = "NAME,...", value_delimiter = ',', conflicts_with = "records")]
     may_leave: Vec<String>,
-    /// Exit status 0 also for `cannot tell`, but not for `not comparable`
+    /// Exit status 0 also for `cannot tell`: the rounds do not decide, or their ratio drifts. Not for `not comparable`
     #[arg(long)]
     pass_if_unsure: bool,
     /// Seed of the order inside the rounds

@@ -34,7 +34,9 @@ pub struct Compared {
 pub fn compare(on: &Estimator<'_>, baseline: &Cell, candidate: &Cell, metric: &Metric) -> Compared {
     let study = on.study;
     let rounds = common_rounds(on.rows, baseline, candidate);
-    let why_not = not_comparable(on, &rounds, baseline, candidate, metric).or_else(|| no_interval(study, metric));
+    let why_not = not_comparable(on, &rounds, baseline, candidate, metric)
+        .or_else(|| drift_of(on, &rounds, metric))
+        .or_else(|| no_interval(study, metric));
     let mut comparison = match metric.quantile() {
         Some(of) => compare_quantile(on, &rounds, (baseline, candidate), (of, metric.direction), why_not),
         None => {
@@ -67,8 +69,8 @@ pub fn as_asked(comparison: &mut Comparison) {
     }
 }
 
-/// Why the values of two cells allow no word, whatever they are: the cells may not be compared, a quantile may not be printed,
-/// or both did what was asked. For callers that compare the rounds themselves.
+/// Why the values of two cells allow no word, whatever they are: the cells may not be compared, or a quantile may not be printed.
+/// For callers that compare the rounds themselves; see [`drift`] and [`of_load`], too.
 pub fn why_not(on: &Estimator<'_>, baseline: &Cell, candidate: &Cell, metric: &Metric) -> Option<String> {
     let rounds = common_rounds(on.rows, baseline, candidate);
     let no_quantile = || {
@@ -78,11 +80,18 @@ pub fn why_not(on: &Estimator<'_>, baseline: &Cell, candidate: &Cell, metric: &M
     };
     let is_published = on.study.variant == Variant::AsPublished;
     let published = || is_published.then(|| "the repetitions of the original tell nothing about chance".to_string());
-    let asked = || {
-        both_kept_up(on, baseline, candidate, metric)
-            .then(|| "both did everything that arrived, so each rate is that of the load".to_string())
-    };
-    not_comparable(on, &rounds, baseline, candidate, metric).or_else(no_quantile).or_else(published).or_else(asked)
+    not_comparable(on, &rounds, baseline, candidate, metric).or_else(no_quantile).or_else(published)
+}
+
+/// Why two throughputs are both that of the load.
+pub fn of_load(on: &Estimator<'_>, baseline: &Cell, candidate: &Cell, metric: &Metric) -> Option<String> {
+    both_kept_up(on, baseline, candidate, metric)
+        .then(|| "both did everything that arrived, so each rate is that of the load".to_string())
+}
+
+/// The drift of the ratio of two cells over their rounds, in words.
+pub fn drift(on: &Estimator<'_>, baseline: &Cell, candidate: &Cell, metric: &Metric) -> Option<String> {
+    drift_of(on, &common_rounds(on.rows, baseline, candidate), metric)
 }
 
 /// Whether a throughput is that of the load: both arms did all that arrived, at one rate.
@@ -153,7 +162,11 @@ fn not_comparable(
         let without = (0..2).find(|&side| lacks[side] == pairs.len()).map(|side| label(cells[side]));
         return Some(not_in_every_round(study, metric, without));
     }
-    let ratios: Vec<f64> = pairs.iter().filter_map(|p| p.log_ratio()).map(f64::exp).collect();
+    None
+}
+
+fn drift_of(on: &Estimator<'_>, rounds: &[Pair<'_>], metric: &Metric) -> Option<String> {
+    let ratios: Vec<f64> = pairs(on, rounds, metric).iter().filter_map(|p| p.log_ratio()).map(f64::exp).collect();
     let trend = drift::trend(&ratios).filter(|trend| trend.drifting)?;
     Some(format!(
         "drift: the ratio changes by {:+.0} % from the first rounds to the last; wait until the machine is quiet, or \
