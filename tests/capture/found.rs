@@ -151,7 +151,7 @@ fn the_page_has_what_the_text_has_and_is_private() {
     assert!(all < one && all.is_some(), "{statements}");
 }
 
-/// Sorts in the first step of each execution, and then returns rows, of which some are timed.
+/// Sorts in the first step of each execution, and then returns rows.
 const SORTS: &str = "
 import sqlite3
 db = sqlite3.connect('app.db', isolation_level=None)
@@ -171,6 +171,37 @@ fn the_time_of_statements_is_not_longer_than_the_capture() {
     assert!(total <= summary["duration_ns"].as_u64().expect("a number"), "{summary}");
     let select = summary["statements"].as_array().expect("a list").iter().find(|one| one["rows"] == 800);
     assert!(select.is_some_and(|one| one["total_ns"].as_u64() > Some(20_000_000)), "{summary}");
+}
+
+/// One row in sixteen takes long. Between the rows the program sleeps once. Prints the time of the loop without the sleep.
+const UNEQUAL: &str = "
+import sqlite3, time
+now = time.perf_counter_ns
+def slow(i):
+    begun = now()
+    while i % 16 == 1 and now() - begun < 40_000:
+        pass
+    return i
+db = sqlite3.connect('app.db')
+db.create_function('slow', 1, slow)
+begun = now()
+for (i,) in db.execute('WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 200) SELECT slow(i) FROM n'):
+    if i == 100:
+        slept = now()
+        time.sleep(0.05)
+        slept = now() - slept
+print(now() - begun - slept)
+";
+
+#[test]
+fn every_row_counts_with_its_own_time() {
+    let bench = Bench::new();
+    let said = capture(&bench, &[], &["python3", "-c", UNEQUAL]).exits(0);
+    let measured_ns: u64 = said.out.trim().parse().expect("a number");
+    let summary = shown(&bench);
+    let select = summary["statements"].as_array().expect("a list").iter().find(|one| one["rows"] == 200);
+    let total_ns = select.expect("the statement")["total_ns"].as_u64().expect("a number");
+    assert!(total_ns <= measured_ns && total_ns > 10 * 40_000, "{total_ns} of {measured_ns} ns");
 }
 
 /// Ten rows, which are found at once, and then a long search for more.

@@ -54,7 +54,6 @@ pub mod record {
     pub const CHANGES: usize = 56;
     pub const ROWID: usize = 64;
     pub const RC: usize = 72;
-    pub const SLEEPS: usize = 76;
     pub const STEP_BYTES: usize = 80;
     pub const EXEC_SQL: usize = 80;
     pub const EXEC_BYTES: usize = 88;

@@ -219,16 +219,13 @@ unsafe fn begin(t: *mut Thread, s: *mut Statement, t0: u64) {
         put(place, record::ROWS, 0u64);
         put(place, record::CHANGES, 0u64);
         put(place, record::ROWID, 0u64);
-        put(place, record::RC, PENDING);
-        put(place, record::SLEEPS, 0u32);
+        // With the unused bytes after it.
+        put(place, record::RC, u64::from(PENDING.cast_unsigned()));
         commit(t, record::STEP_BYTES);
     }
     (*s).record = place;
     (*s).serial = (*t).serial;
-    if !(*s).is_running {
-        (*s).rows = 0;
-        (*s).is_running = true;
-    }
+    (*s).is_running = true;
 }
 
 hook!(rsi; sqlite3_step(stmt: P) -> c_int, caller {
@@ -241,29 +238,7 @@ hook!(rsi; sqlite3_step(stmt: P) -> c_int, caller {
         return unknown(t, stmt, caller);
     }
     let real = &*(*s).real;
-    // After the eighth row, one row in sixteen stands for all. The first step of an execution finds the rows of the last one.
     let is_first = !(*s).is_running;
-    let rows = if is_first { 0 } else { (*s).rows };
-    if rows >= 8 && rows & 15 != 0 && (*s).serial == (*t).serial && !(*s).record.is_null() {
-        // Only its result says that a step is the last one, which can search for long.
-        let (t0, waited, sleeps) = (ticks(), (*t).waited, (*t).sleeps);
-        let before = enter(t, real);
-        let rc = (real.step)(stmt);
-        leave(t, before);
-        let place = record_of(t, s);
-        let t1 = ticks();
-        // A row that is found after a long search counts itself.
-        if rc != ROW || t1 - t0 >= LONG_TICKS {
-            add_time(t, place, t1 - t0, (waited, sleeps));
-        }
-        if rc != ROW {
-            ended(t, s, t1, rc);
-        } else if !place.is_null() {
-            (*s).rows = rows + 1;
-            put(place, record::ROWS, get::<u64>(place, record::ROWS) + 1);
-        }
-        return rc;
-    }
     if is_first && (*s).is_attach {
         attach(real, stmt);
     }
@@ -271,44 +246,26 @@ hook!(rsi; sqlite3_step(stmt: P) -> c_int, caller {
     if is_first || (*s).serial != (*t).serial || (*s).record.is_null() {
         begin(t, s, t0);
     }
-    let (waited, sleeps) = ((*t).waited, (*t).sleeps);
+    let waited = (*t).waited;
     let before = enter(t, real);
     let rc = (real.step)(stmt);
     leave(t, before);
     let t1 = ticks();
     let place = record_of(t, s);
     if !place.is_null() {
-        let weight = if rows < 8 || rc != ROW || t1 - t0 >= LONG_TICKS { 1 } else { 16 };
-        add_time(t, place, (t1 - t0) * weight, (waited, sleeps));
+        put(place, record::INSIDE, get::<u64>(place, record::INSIDE) + (t1 - t0));
+        put(place, record::WAITED, get::<u64>(place, record::WAITED) + (*t).waited - waited);
         put(place, record::DURATION, t1 - get::<u64>(place, record::T));
         if rc == ROW {
             put(place, record::ROWS, get::<u64>(place, record::ROWS) + 1);
             put(place, record::RC, ROW);
         }
     }
-    if rc == ROW {
-        (*s).rows = rows + 1;
-    } else {
-        ended(t, s, t1, rc);
+    if rc != ROW {
+        ended(t, s, rc);
     }
     rc
 });
-
-/// A step of this time, about 0.1 ms, stands for no others.
-const LONG_TICKS: u64 = 1 << 18;
-
-/// Adds the time of steps to a record, and the sleeps since there were these.
-#[inline(always)]
-unsafe fn add_time(t: *mut Thread, place: *mut u8, inside: u64, (waited, sleeps): (u64, u32)) {
-    if place.is_null() {
-        return;
-    }
-    put(place, record::INSIDE, get::<u64>(place, record::INSIDE) + inside);
-    if (*t).sleeps != sleeps {
-        put(place, record::WAITED, get::<u64>(place, record::WAITED) + (*t).waited - waited);
-        put(place, record::SLEEPS, get::<u32>(place, record::SLEEPS) + (*t).sleeps - sleeps);
-    }
-}
 
 /// The record of a running statement. If a callback of the program has filled the segment meanwhile, a new record
 /// continues it.
@@ -348,13 +305,12 @@ unsafe fn unknown(t: *mut Thread, stmt: P, caller: usize) -> c_int {
 
 /// Completes the record of an execution with its result.
 #[inline(always)]
-unsafe fn ended(t: *mut Thread, s: *mut Statement, t1: u64, rc: c_int) {
+unsafe fn ended(t: *mut Thread, s: *mut Statement, rc: c_int) {
     let (real, db, place) = (&*(*s).real, (*s).db, (*s).record);
     (*s).is_running = false;
     if place.is_null() || (*s).serial != (*t).serial {
         return;
     }
-    put(place, record::DURATION, t1 - get::<u64>(place, record::T));
     if !(*s).is_readonly && rc == DONE {
         put(place, record::CHANGES, i64::from((real.changes)(db)));
         put(place, record::ROWID, rowid(real, db));
@@ -477,7 +433,7 @@ pub unsafe fn exec(db: P, sql: Name, caller: usize, call: impl FnOnce(&Real, &mu
     let t0 = ticks();
     let place = begin_exec(t, real, (db, id), (t0, hash, 0));
     drop(errno);
-    let (serial, waited, sleeps) = ((*t).serial, (*t).waited, (*t).sleeps);
+    let (serial, waited) = ((*t).serial, (*t).waited);
     let before = enter(t, real);
     let rc = call(real, &mut rows);
     leave(t, before);
@@ -488,7 +444,6 @@ pub unsafe fn exec(db: P, sql: Name, caller: usize, call: impl FnOnce(&Real, &mu
         put(place, record::DURATION, duration);
         put(place, record::INSIDE, duration);
         put(place, record::WAITED, (*t).waited - waited);
-        put(place, record::SLEEPS, (*t).sleeps - sleeps);
         put(place, record::ROWS, rows);
         put(place, record::CHANGES, i64::from((real.changes)(db)));
         put(place, record::ROWID, rowid(real, db));

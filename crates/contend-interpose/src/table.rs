@@ -25,7 +25,6 @@ pub struct Statement {
     pub is_running: bool,
     pub is_readonly: bool,
     pub is_attach: bool,
-    pub rows: u64,
 }
 
 /// A connection.
@@ -49,7 +48,6 @@ static mut OF_STATEMENTS: [Statement; STATEMENTS] = [const {
         is_running: false,
         is_readonly: false,
         is_attach: false,
-        rows: 0,
     }
 }; STATEMENTS];
 
@@ -130,7 +128,7 @@ pub unsafe fn statement(t: *mut Thread, address: P) -> *mut Statement {
 pub unsafe fn add_statement(address: P, fill: impl FnOnce(&mut Statement)) -> bool {
     let entry: *mut Statement = take((&raw mut OF_STATEMENTS).cast(), STATEMENTS, address as usize);
     if !entry.is_null() {
-        ((*entry).is_running, (*entry).is_attach, (*entry).rows, (*entry).serial) = (false, false, 0, 0);
+        ((*entry).is_running, (*entry).is_attach, (*entry).serial) = (false, false, 0);
         fill(&mut *entry);
         (*entry).key.store(address as usize, Ordering::Release);
     }

@@ -19,8 +19,7 @@ pub struct Thread {
     pub serial: u32,
     /// Number of nested calls of SQLite in progress.
     pub depth: u32,
-    /// Number of sleeps inside SQLite, and their ticks.
-    pub sleeps: u32,
+    /// Ticks asleep inside SQLite.
     pub waited: u64,
     /// The SQLite that is executing.
     pub inside: *const Real,

@@ -9,8 +9,9 @@ use flate2::write::DeflateEncoder;
 use std::collections::HashMap;
 use std::io::{Read as _, Write as _};
 
-/// First eight bytes of a packed segment.
-const PACKED: [u8; 8] = *b"cntndpak";
+/// First eight bytes of a packed segment, and of one that an older version packed.
+const PACKED: [u8; 8] = *b"cntndpk2";
+const PACKED_FIRST: [u8; 8] = *b"cntndpak";
 /// Words of the longest record without its text.
 const WORDS: usize = record::EXEC_BYTES / 8;
 /// Streams: what follows what, lengths, `a`, texts; then one for each word from `T` on.
@@ -37,6 +38,9 @@ struct Model {
     before: Key,
     id: u64,
     t: u64,
+    /// Whether an older version packed the segment: all words are differences there.
+    is_first: bool,
+    has_hashes: bool,
 }
 
 /// Words of a record that are numbers; the rest is text.
@@ -53,12 +57,23 @@ fn numbers(kind: u8, words: usize) -> usize {
     words.min(fixed / 8)
 }
 
-/// Whether `T` is a time: it then follows the last time, whatever the kind.
+/// Whether `T` is a time: it then follows the end of the last call, whatever the kind.
 fn is_timed(kind: u8) -> bool {
     !matches!(kind, kind::TEXT | kind::PROCESS | kind::LIBRARY | kind::BIND | kind::CLEAR)
 }
 
 impl Model {
+    /// `head`: the segment's header.
+    fn new(head: &[u8], is_first: bool) -> Model {
+        let has_hashes = word(head, header::FULL) as u32 == 0;
+        Model { is_first, has_hashes, ..Model::default() }
+    }
+
+    /// Whether a word can be a hash. A difference between two of these is longer than a hash.
+    fn is_hash(&self, key: Key, place: usize) -> bool {
+        place == T && key.0 == kind::BIND && self.has_hashes && !self.is_first
+    }
+
     /// The predicted value of a word, given the words before it.
     fn predicted(&self, key: Key, place: usize, words: &[u64; WORDS]) -> u64 {
         match place {
@@ -72,7 +87,10 @@ impl Model {
     fn learn(&mut self, key: Key, length: u64, state: u8, words: [u64; WORDS]) {
         self.next.insert(self.before, key);
         (self.before, self.id) = (key, key.1);
-        self.t = if is_timed(key.0) { words[T] } else { self.t };
+        if is_timed(key.0) {
+            let lasts = !self.is_first && matches!(key.0, kind::PREPARE | kind::STEP | kind::EXEC);
+            self.t = words[T].wrapping_add(if lasts { words[DURATION] } else { 0 });
+        }
         self.last.insert(key, (length, state, words));
     }
 }
@@ -100,10 +118,14 @@ fn word(bytes: &[u8], at: usize) -> u64 {
 /// # Errors
 /// The segment is damaged.
 pub fn pack(segment: &[u8]) -> Result<(Vec<u8>, u64)> {
+    pack_as(segment, false)
+}
+
+fn pack_as(segment: &[u8], is_first: bool) -> Result<(Vec<u8>, u64)> {
     ensure!(word(segment, 0) == MAGIC && segment.len() >= header::BYTES, "not a segment");
     let end = usize::try_from(word(segment, header::COMMITTED))?;
     ensure!(end <= segment.len(), "a segment is cut");
-    let (mut model, mut streams) = (Model::default(), vec![vec![]; STREAMS]);
+    let (mut model, mut streams) = (Model::new(segment, is_first), vec![vec![]; STREAMS]);
     let (mut at, mut records) = (header::BYTES, 0);
     while at + record::HEAD <= end {
         let length = word(segment, at) as u32 as usize;
@@ -112,7 +134,7 @@ pub fn pack(segment: &[u8]) -> Result<(Vec<u8>, u64)> {
         put_record(&mut model, &mut streams, &segment[at..at + length]);
         (at, records) = (at + length, records + 1);
     }
-    let mut out = PACKED.to_vec();
+    let mut out = if is_first { PACKED_FIRST } else { PACKED }.to_vec();
     out.extend_from_slice(&segment[..header::BYTES]);
     let mut encoder = DeflateEncoder::new(out, Compression::new(7));
     for stream in &streams {
@@ -139,7 +161,14 @@ fn put_record(model: &mut Model, streams: &mut [Vec<u8>], bytes: &[u8]) {
     let (mut words, fixed) = ([0; WORDS], numbers(key.0, bytes.len() / 8));
     for place in T..fixed {
         words[place] = word(bytes, place * 8);
-        put_difference(&mut streams[FIRST_WORD + place - T], words[place], model.predicted(key, place, &words));
+        let (stream, predicted) = (FIRST_WORD + place - T, model.predicted(key, place, &words));
+        if model.is_hash(key, place) {
+            let is_new = words[place] != predicted;
+            streams[stream].push(u8::from(is_new));
+            streams[TEXT].extend(words[place].to_le_bytes().iter().filter(|_| is_new));
+        } else {
+            put_difference(&mut streams[stream], words[place], predicted);
+        }
     }
     streams[TEXT].extend_from_slice(&bytes[fixed * 8..]);
     model.learn(key, length, state, words);
@@ -199,11 +228,13 @@ impl Streams {
 /// # Errors
 /// The bytes are damaged.
 pub fn unpack(bytes: &[u8]) -> Result<Option<Vec<u8>>> {
-    let Some(rest) = bytes.strip_prefix(&PACKED) else { return Ok(None) };
+    let first = bytes.strip_prefix(&PACKED_FIRST);
+    let Some(rest) = first.or_else(|| bytes.strip_prefix(&PACKED)) else { return Ok(None) };
     let (head, rest) = rest.split_at_checked(header::BYTES).context("too short")?;
     let mut plain = vec![];
     DeflateDecoder::new(rest).read_to_end(&mut plain)?;
-    let (mut model, mut streams, mut out) = (Model::default(), Streams::of(plain)?, head.to_vec());
+    let (mut model, mut streams) = (Model::new(head, first.is_some()), Streams::of(plain)?);
+    let mut out = head.to_vec();
     while !streams.is_empty(ORDER) {
         take_record(&mut model, &mut streams, &mut out)?;
     }
@@ -226,7 +257,12 @@ fn take_record(model: &mut Model, streams: &mut Streams, out: &mut Vec<u8>) -> R
     let state = u8::try_from(streams.number(STATE)?)? ^ last_state;
     let (mut words, fixed) = ([0; WORDS], numbers(key.0, usize::try_from(length)?));
     for place in T..fixed {
-        words[place] = streams.value(FIRST_WORD + place - T, model.predicted(key, place, &words))?;
+        let (stream, predicted) = (FIRST_WORD + place - T, model.predicted(key, place, &words));
+        words[place] = match model.is_hash(key, place) {
+            true if streams.number(stream)? == 0 => predicted,
+            true => word(streams.take(TEXT, 8)?, 0),
+            false => streams.value(stream, predicted)?,
+        };
     }
     let head = (length * 8) | u64::from(key.0) << 32 | u64::from(state) << 40 | u64::from(key.2) << 48;
     out.extend_from_slice(&head.to_ne_bytes());
@@ -274,15 +310,41 @@ mod tests {
     fn a_segment_comes_back_byte_for_byte() {
         for inserts in [0, 1, 2_500] {
             let segment = segment(inserts);
-            let (packed, _) = pack(&segment).expect("packed");
-            assert_eq!(unpack(&packed).expect("unpacked"), Some(segment.clone()), "{inserts}");
-            assert_eq!(unpack(&segment).expect("read"), None, "a segment that is not packed");
-            for cut in 1..packed.len().min(300) {
-                let _ = unpack(&packed[..cut]);
+            for is_first in [false, true] {
+                let (packed, _) = pack_as(&segment, is_first).expect("packed");
+                assert_eq!(unpack(&packed).expect("unpacked"), Some(segment.clone()), "{inserts} {is_first}");
+                for cut in 1..packed.len().min(300) {
+                    let _ = unpack(&packed[..cut]);
+                }
             }
+            assert_eq!(unpack(&segment).expect("read"), None, "a segment that is not packed");
         }
         let mut long = segment(3);
         long.extend([1; 4096]);
         assert_eq!(unpack(&pack(&long).expect("packed").0).expect("unpacked"), Some(segment(3)), "space is dropped");
+    }
+
+    #[test]
+    fn a_statement_with_a_new_hash_takes_less_than_ten_bytes() {
+        const STATEMENTS: u64 = 5_000;
+        let mut out = vec![0; header::BYTES];
+        out[..8].copy_from_slice(&MAGIC.to_ne_bytes());
+        let (mut t, mut random) = (1 << 40, 7u64);
+        for _ in 0..STATEMENTS {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let took = 900 + (random >> 58);
+            record(&mut out, (kind::BIND, 1, 1), 5, &[random]);
+            record(&mut out, (kind::STEP, 3, 0), 5, &[t, took, took, 0, 0, 1, 0, 101]);
+            t += took + 150;
+        }
+        let end = out.len() as u64;
+        out[header::COMMITTED..header::COMMITTED + 8].copy_from_slice(&end.to_ne_bytes());
+        let size = |is_first| pack_as(&out, is_first).expect("packed").0.len() as u64;
+        assert!(
+            size(false) < 10 * STATEMENTS && size(false) < size(true) - STATEMENTS,
+            "{} {}",
+            size(false),
+            size(true)
+        );
     }
 }

@@ -398,7 +398,7 @@ impl Reader<'_> {
             values: vec![],
             at_ns: clock.ns(raw.t()),
             duration_ns: clock.span(raw.u64(record::DURATION)),
-            // Where rows are sampled, it is an estimate.
+            // Older versions estimated it from some of the rows.
             inside_ns: clock.span(raw.u64(record::INSIDE).min(raw.u64(record::DURATION))),
             waited_ns: clock.span(raw.u64(record::WAITED)),
             nested_ns: 0,
