@@ -129,6 +129,17 @@ fn one_command_answers_within_a_budget_and_says_what_did_not_fit() {
 }
 
 #[test]
+fn a_bound_below_the_pauses_of_a_transaction_is_refused_at_once() {
+    let bench = Bench::new();
+    let said = bench.contend(&["limit", &study(), "--bound", "response_ns_p99<=1ms", "--out", "none"]).exits(2);
+    let one_line = said.err.split_whitespace().collect::<Vec<_>>().join(" ");
+    let why = "no rate meets response_ns_p99<=1ms: transaction `add` waits for 5.00 ms in its own steps (hold, pause, every), and \
+               50.0 % of the operations take longer than the bound; bound more than 5.00 ms";
+    assert!(one_line.contains(why), "{one_line}");
+    assert!(!bench.path("none").exists());
+}
+
+#[test]
 fn the_most_clients_that_meet_a_bound_are_found() {
     let bench = Bench::new();
     let args = ["--of", "clients", "--set", "profile=sums", "--bound", "service_ns_p50<=100ms", "--out", "found"];
@@ -343,7 +354,8 @@ fn mistakes_of_a_study_are_named_where_they_are() {
 fn a_workload_is_searched_without_a_study() {
     let bench = Bench::new();
     let workload = root().join("tests/fixtures/limit/planted.toml").display().to_string();
-    let args = ["limit", &workload, "--set", "profile=naps", "--only", "bounded", "--rounds", "1", "--rates-only"];
+    let args =
+        ["limit", &workload, "--quick", "--set", "profile=naps", "--only", "bounded", "--rounds", "1", "--rates-only"];
     let more = ["--bound", "response_ns_p50<=60ms", "--window", "300ms", "--out", "found"];
     let said = bench.contend(&[&args[..], &more].concat()).exits(0);
     assert!(said.out.contains("SQLite, bounded carries"), "{}", said.out);

@@ -13,6 +13,7 @@ mod bound;
 mod budget;
 mod capacity;
 mod draw;
+mod floor;
 mod growth;
 mod json;
 mod judge;

@@ -1,6 +1,7 @@
 //! Turns the record of a trial into a probe.
 
 use crate::bound::{Bound, time_ns};
+use crate::floor::{self, Floor};
 use crate::growth::{self, Speeds, speeds};
 use crate::judge::{Backlog, Measured, Thirds, Verdict, judge};
 use crate::of::Of;
@@ -26,6 +27,7 @@ pub struct Looked {
     pub verdict: Option<Verdict>,
     /// For the bound with too few observations: their number, and the number required.
     pub lacking: Option<(u64, u64)>,
+    pub floor: Option<Floor>,
 }
 
 /// Reads the only trial of a record as a probe of an arm, in a search for the greatest value of `of`.
@@ -66,7 +68,7 @@ pub fn look(record: &Record, arm: usize, bounds: &[Bound], of: &Of) -> Result<Lo
             let reasons = row.reasons.iter().map(|reason| format!("{}: {}", reason.kind, reason.detail));
             probe.why = reasons.collect::<Vec<_>>().join("; ");
             probe.seen = Some(crate::search::ProbeResult::NoValue);
-            return Ok(Looked { probe, verdict: None, lacking: None });
+            return Ok(Looked { probe, verdict: None, lacking: None, floor: None });
         }
     };
     let measured: Vec<Measured> = bounds.iter().map(|bound| of_bound(bound, &row, &tally, (&names, &writes))).collect();
@@ -90,7 +92,8 @@ pub fn look(record: &Record, arm: usize, bounds: &[Bound], of: &Of) -> Result<Lo
         probe.why = words(verdict, bounds, &measured, probe.thirds);
     }
     let lacking = if let Verdict::TooFew(at) = verdict { Some((measured[at].n, measured[at].needed)) } else { None };
-    Ok(Looked { probe, verdict: Some(verdict), lacking })
+    let floor = floor::measured(bounds, &tally, (&names, &writes));
+    Ok(Looked { probe, verdict: Some(verdict), lacking, floor })
 }
 
 fn of_bound(bound: &Bound, row: &TrialRow<'_>, tally: &Tally, (names, writes): (&[String], &[bool])) -> Measured {

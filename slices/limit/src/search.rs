@@ -135,6 +135,11 @@ impl Search {
         Self::between(reached / 2.0, reached, lowest)
     }
 
+    /// Begins at the lowest rate, for a contender that perhaps meets the bounds at none.
+    pub fn from_lowest(lowest: f64) -> Self {
+        Self { widening: (STEP, DOUBLE), ..Self::between(lowest, lowest, lowest) }
+    }
+
     /// Searches near the value of earlier rounds. `shift`, from 0 to 1, moves the probed rates by a part of a step,
     /// so that rounds do not share rounding errors.
     pub fn near(guess: f64, shift: f64, lowest: f64) -> Self {

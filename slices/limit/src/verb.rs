@@ -4,6 +4,7 @@ use crate::asked::{Services, asked};
 use crate::bound::{Bound, bounds};
 use crate::budget::{self, Needs, QUICK_NS};
 use crate::capacity::plain_arms;
+use crate::floor;
 use crate::keys;
 use crate::of::{Of, RATE};
 use crate::page;
@@ -115,6 +116,7 @@ fn limit(args: &LimitArgs) -> Result<u8> {
         let texts = keys::bounds(study, &args.bound);
         let bounds = bounds(&texts).map_err(|why| anyhow!("study {}: bound {why}", study.name))?;
         let (places, mut saved) = prepared(&mut order, &bounds, &of, relaxing)?;
+        floor::check(&order, &places[..plain_arms(&saved).count()], &bounds, &of)?;
         saved.bounds = bounds.iter().map(|bound| bound.text.clone()).collect();
         searches.push((order, bounds, places, saved));
     }

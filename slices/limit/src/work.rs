@@ -3,6 +3,7 @@
 mod afford;
 
 use crate::bound::Bound;
+use crate::floor::Floor;
 use crate::judge::Verdict;
 use crate::limiter::{Suspected, suspected};
 use crate::of::{MOST, Of};
@@ -17,7 +18,7 @@ use contend::trial::chosen::Choice;
 use contend::units::duration_text;
 use contend_stats::again::Again;
 use contend_stats::interval::median;
-use contend_stats::precision::Rate;
+use contend_stats::precision::{Ns, Rate};
 use contend_stats::quantile::Quantile;
 use std::path::PathBuf;
 
@@ -64,9 +65,14 @@ pub struct Work<'w> {
     at: usize,
     /// The search of one arm in one round; `None` during the initial closed loop.
     search: Option<Search>,
-    /// Share of operations that failed, if the last probe of this search missed the bound on it: a short window then shows whether
-    /// the next one does, and a contender that fails at every rate does not use up the time of the others.
+    /// Share of operations because of which the last probe of this search missed a bound, if they failed or no rate makes them fast
+    /// enough: a short window then shows whether the next one misses it, and a contender that meets the bounds at no rate does not
+    /// use up the time of the others.
     failing: Option<f64>,
+    /// What each arm's operations took at least in its closed loop, if that is more than a bound allows.
+    floors: Vec<Option<Floor>>,
+    /// The same of the last probe.
+    floor: Option<Floor>,
     is_begun: bool,
     /// Whether every contender's closed loop has run, or need not run first.
     is_settled: bool,
@@ -107,6 +113,8 @@ impl<'w> Work<'w> {
             at: 0,
             search: None,
             failing: None,
+            floors: vec![None; arms],
+            floor: None,
             is_begun: false,
             is_settled: saved.budget.is_none(),
             asked: None,
@@ -174,7 +182,7 @@ impl<'w> Work<'w> {
 
     /// Takes the result of a trial. True if its arm is to be tried again at the same rate, outside the search.
     fn take(&mut self, arm: usize, looked: Looked) -> bool {
-        let Looked { mut probe, verdict, lacking } = looked;
+        let Looked { mut probe, verdict, lacking, floor } = looked;
         // Based on its mark alone, before its measurements are looked at. Wrong work counts as it is: a probe in its place
         // would hide it.
         if self.again.is_due(probe.disturbed && !probe.wrong, self.saved.probes.len()) {
@@ -187,12 +195,14 @@ impl<'w> Work<'w> {
             self.closed[arm].add(probe.disturbed);
             if verdict.is_some() && probe.committed_per_s > 0.0 {
                 self.closed_loop_per_s[arm] = Some(probe.committed_per_s);
+                self.floors[arm] = floor;
             }
             self.keep(arm, probe);
             return false;
         };
         let was_short =
             self.failing.is_some() && self.of.is_rate() && probe.window_ns < self.window_ns_for_all(arm, tried);
+        self.floor = floor;
         self.failing = self.failing(&probe, verdict);
         if was_short && self.failing.is_none() {
             (probe.seen, probe.why) =
@@ -222,9 +232,13 @@ impl<'w> Work<'w> {
         false
     }
 
-    /// The share of operations that failed, if a probe missed the bound on it by more than chance.
+    /// The share of operations that failed, if a probe missed the bound on it by more than chance; or of those that take too long at
+    /// any rate.
     fn failing(&self, probe: &Probe, verdict: Option<Verdict>) -> Option<f64> {
         let Some(Verdict::Misses(at)) = verdict else { return None };
+        if let Some(floor) = self.floor.as_ref().filter(|floor| floor.bound == at) {
+            return Some(floor.share);
+        }
         let share = probe.values.get(at).copied().filter(|_| self.bounds[at].is_of_failures())?;
         let committed = probe.committed_per_s * probe.window_ns as f64 / 1e9;
         (share * committed >= FAILURES_MIN * (1.0 - share)).then_some(share)
@@ -303,7 +317,13 @@ impl<'w> Work<'w> {
                     Next::Nothing(why) => self.end(Err(self.words(arm, why))),
                 },
                 (search @ None, _) if !self.of.is_rate() => *search = Some(Search::whole(None, MOST)),
-                (search @ None, Some(reached)) => *search = Some(Search::below(reached, lowest)),
+                (search @ None, Some(reached)) => {
+                    self.failing = self.floors[arm].as_ref().map(|floor| floor.share);
+                    *search = Some(match self.failing {
+                        Some(_) => Search::from_lowest(lowest),
+                        None => Search::below(reached, lowest),
+                    });
+                }
                 (None, None) if !self.closed[arm].is_final() => return Some(self.ask(arm, None)),
                 (None, None) => self.end(Err(format!("closed loop: {}", self.words(arm, Why::NoValue)))),
             }
@@ -366,10 +386,19 @@ impl<'w> Work<'w> {
     /// Why there is no rate, and what the last probe missed.
     fn words(&self, arm: usize, why: Why) -> String {
         let last = self.saved.probes.iter().rev().find(|probe| probe.arm == arm && why != Why::NotSettled);
-        let last = last.map_or(String::new(), |probe| format!("; the last: {}", probe.why));
-        let fails = why == Why::NothingMeets && self.failing.is_some();
-        let words =
-            if fails { "operations fail at the lowest value that a window can judge, too" } else { why.words() };
+        let last = last.map_or(String::new(), |probe| format!("; the last probe: {}", probe.why));
+        let nothing_meets = why == Why::NothingMeets && self.failing.is_some();
+        let words = match &self.floor {
+            Some(floor) if nothing_meets => format!(
+                "{} is too low: at the lowest rate that a window can judge, the fastest `{}` took {}, and {}; allow more",
+                self.bounds[floor.bound].text,
+                floor.name,
+                Ns(floor.least_ns as u64),
+                floor.share_in_words()
+            ),
+            None if nothing_meets => "operations fail at the lowest value that a window can judge, too".to_string(),
+            _ => why.words().to_string(),
+        };
         format!("{words}{last}")
     }
 
@@ -392,7 +421,7 @@ impl<'w> Work<'w> {
     }
 
     fn leave(&mut self) {
-        (self.search, self.is_begun, self.failing) = (None, false, None);
+        (self.search, self.is_begun, self.failing, self.floor) = (None, false, None, None);
         if let Some((_, arm)) = self.order.get(self.at) {
             self.closed[*arm] = Lost::default();
         }

@@ -16,6 +16,11 @@ const FAILING: f64 = 555.0;
 /// Capacity of a contender for which the bounded metric is not measured.
 const UNMEASURED: f64 = 777.0;
 
+/// Capacity of a contender whose operations take longer than the bound at every rate.
+const SLOW: f64 = 666.0;
+/// The same in a closed loop only, where they wait for one another.
+const CROWDED: f64 = 667.0;
+
 /// A contender of this capacity, with the capacity of an arm in which each suspect is relaxed.
 struct Simulated {
     capacity: f64,
@@ -89,6 +94,7 @@ fn probed(choice: &Choice, arm: usize, capacity: f64, used: &Busy) -> Looked {
     let verdict = match meets {
         _ if capacity == UNMEASURED && rate_per_s.is_some() => Verdict::NotMeasured(0),
         _ if capacity == FAILING && rate_per_s.is_some() => Verdict::Misses(1),
+        _ if capacity == SLOW && rate_per_s.is_some() => Verdict::Misses(0),
         true => Verdict::Meets,
         false => Verdict::Misses(0),
     };
@@ -102,7 +108,9 @@ fn probed(choice: &Choice, arm: usize, capacity: f64, used: &Busy) -> Looked {
         why: if verdict == Verdict::NotMeasured(0) { "it is not measured".to_string() } else { String::new() },
         ..met(arm, rate_per_s.unwrap_or(capacity * 1.2))
     };
-    Looked { probe, verdict: Some(verdict), lacking: None }
+    let has_floor = capacity == SLOW || capacity == CROWDED && rate_per_s.is_none();
+    let floor = has_floor.then(|| Floor { bound: 0, name: "import".to_string(), least_ns: 90e6, share: 0.5 });
+    Looked { probe, verdict: Some(verdict), lacking: None, floor }
 }
 
 #[test]
@@ -113,6 +121,21 @@ fn a_bound_on_something_that_is_not_measured_ends_each_round_at_once() {
     let probes = found.probes.iter().filter(|probe| probe.rate_per_s.is_some());
     assert!(probes.clone().count() <= found.capacities.len(), "one in a round");
     assert!(probes.into_iter().all(|probe| probe.window_ns < 10 * S), "no window grows");
+}
+
+#[test]
+fn a_bound_below_what_an_operation_takes_is_found_at_the_lowest_rate() {
+    let found = searched(&[writer(SLOW, SLOW)], 300 * S);
+    let why = "response_ns_p95<=50ms is too low: at the lowest rate that a window can judge, the fastest `import` took 90.0 ms, and \
+               50.0 % of the operations take longer than the bound; allow more";
+    assert!(found.capacities[0].why.starts_with(why), "{}", found.capacities[0].why);
+    let first: Vec<&Probe> = found.probes.iter().filter(|probe| probe.round == 1 && probe.arm == 0).collect();
+    assert!(first.len() <= 4 && first[1].rate_per_s.is_some_and(|rate| rate < 130.0), "{first:?}");
+    assert!(first.iter().all(|probe| probe.window_ns <= S), "a short window shows it: {first:?}");
+
+    let found = searched(&[writer(CROWDED, CROWDED)], 300 * S);
+    let rate = found.capacities[0].rate_per_s.expect("a rate");
+    assert!((CROWDED / 1.05..=CROWDED).contains(&rate), "{rate}");
 }
 
 #[test]

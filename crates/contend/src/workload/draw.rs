@@ -156,6 +156,23 @@ impl Workload {
         Ok((teams, pace))
     }
 
+    /// Part of each transaction in the arrivals at a rate; together they are 1.
+    ///
+    /// # Errors
+    /// As for [`Workload::check_draw`].
+    pub fn shares_of_arrivals(&self, request: &DrawRequest<'_>) -> Result<Vec<f64>> {
+        let (teams, _) = self.asked(request)?;
+        let arrivals = |team: &Team<'_>| team.total(self.databases) as f64 / team.gap;
+        let all: f64 = teams.iter().map(arrivals).sum();
+        let mut found = vec![0.0; self.transactions.len()];
+        for team in &teams {
+            for (transaction, share) in team.mix.transactions.iter().zip(team.mix.weights.shares()) {
+                found[usize::from(*transaction)] += share * arrivals(team) / all;
+            }
+        }
+        Ok(found)
+    }
+
     /// Bytes of a drawn operation of a role, on average.
     fn operation_bytes(&self, team: &Team<'_>) -> f64 {
         let of = |at: &u16| self.transactions[usize::from(*at)].arguments.iter().map(ArgumentGroup::bytes).sum::<f64>();

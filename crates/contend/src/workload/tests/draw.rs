@@ -210,6 +210,12 @@ fn roles_have_their_shares_of_a_rate() {
         let (often, seldom) = (count(0), count(1));
         assert!((2_050..=2_270).contains(&often) && (190..=290).contains(&seldom), "{often} {seldom}");
     }
+    let roles = "[role.a]\nclients = 3\nmix = { look = 1 }\nshare = 0.8\n[role.b]\nclients = 1\nshare = 0.2\n";
+    let axes = BTreeMap::new();
+    let request = DrawRequest { seed: 1, scale: 1.0, profile: None, load: &load(None), axes: &axes };
+    let shares = with_roles(1, roles).shares_of_arrivals(&request).unwrap();
+    let [add, look] = ["add", "look"].map(|name| shares[with_roles(1, roles).transaction(name).unwrap()]);
+    assert!((add - 0.2 / 4.0).abs() < 1e-9 && (look - 0.95).abs() < 1e-9, "{shares:?}");
     let without = with_roles(1, "[role.often]\nclients = 0\nshare = 9\n[role.seldom]\nclients = 2\nshare = 1\n");
     let load = Load { rate_per_s: Some(2_000.0), arrivals: Arrivals::Constant, ..load(None) };
     let due: usize = clients(&draw(&without, &load, &[]).unwrap()).iter().map(|client| client.operations.len()).sum();
