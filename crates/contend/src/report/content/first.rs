@@ -1,13 +1,15 @@
 //! The first screen: the answer in words, the table that supports it, and what it does not show.
 
 use crate::analysis::cell::Cell;
+use crate::analysis::compare::Compared;
 use crate::analysis::metric::{Metric, plain};
 use crate::analysis::plain::{Absence, LeftOut, Tier};
 use crate::analysis::trial::{Scope, failed};
 use crate::analysis::{Answered, Findings};
 use crate::outcome::Outcome;
+use crate::report::content::unclear::{Row, folded};
 use crate::report::content::words::{self, NOTHING};
-use crate::report::content::{along, charts, evidence, grid, readback};
+use crate::report::content::{along, charts, evidence, grid, method, readback};
 use crate::report::document::{Block, Cell as TableCell, Id, Said, Section, Table, Tone};
 use crate::report::kind;
 use crate::stats::interval::Interval;
@@ -68,40 +70,59 @@ fn answers(findings: &Findings<'_>) -> Vec<Block> {
         // and so has one that asks for the course of a metric, if this run has one.
         return if told || !findings.alongs.is_empty() { vec![] } else { plain_answers(findings) };
     }
-    let said = |a: &Answered| Said {
-        condition: a.condition.filter(|_| several_conditions(findings)).map(|c| words::condition(findings, c)),
-        text: words::answer(a),
-        tone: a.compared().map_or(Tone::Plain, |c| words::tone(&c.comparison.verdict)),
+    let row = |a: &Answered| Row {
+        said: Said {
+            condition: a.condition.filter(|_| several_conditions(findings)).map(|c| words::condition(findings, c)),
+            text: words::answer(a),
+            tone: a.compared().map_or(Tone::Plain, |c| words::tone(&c.comparison.verdict)),
+        },
+        unclear: a.compared().filter(|c| is_unclear(c) && is_listed(findings, c)).map(|_| String::new()),
     };
     let questions = findings.answers.chunk_by(|a, b| a.ask == b.ask);
-    questions.map(|same| Block::Answer { ask: same[0].ask.clone(), said: same.iter().map(said).collect() }).collect()
+    let said = |same: &[Answered]| folded(same.iter().map(row).collect(), "", method::COMPARISONS);
+    questions.map(|same| Block::Answer { ask: same[0].ask.clone(), said: said(same) }).collect()
+}
+
+fn is_unclear(compared: &Compared) -> bool {
+    compared.comparison.verdict == Verdict::CannotTell
+}
+
+/// Whether the list of comparisons has it.
+fn is_listed(findings: &Findings<'_>, compared: &Compared) -> bool {
+    let listed = findings.compared(compared.condition, compared.candidate, &compared.metric.name);
+    listed.is_some_and(|listed| listed.baseline == compared.baseline)
 }
 
 /// Effects that a question of the study asks for.
 fn asked_effects(findings: &Findings<'_>) -> Vec<Block> {
-    let mut blocks: Vec<Block> = vec![];
+    let mut asked: Vec<(&str, String, Vec<Row>)> = vec![];
     for effect in &findings.effects {
         let (Some(ask), Ok(found)) = (&effect.factor.ask, &effect.result) else { continue };
         let metric = effect.metric.as_ref().map_or(effect.factor.metric.clone(), Metric::label);
         let text = format!("{}: {}.", effect.about, effect_in_words(&metric, found.ratio, found.interval));
         let condition = several_conditions(findings).then(|| words::condition(findings, effect.condition));
-        let one = Said { condition, text, tone: Tone::Plain };
-        let open = blocks.iter_mut().find_map(|block| match block {
-            Block::Answer { ask: asked, said } if asked == ask => Some(said),
-            _ => None,
-        });
-        match open {
-            Some(said) => said.push(one),
-            None => blocks.push(Block::Answer { ask: ask.clone(), said: vec![one] }),
+        let unclear = found.interval.filter(includes_one).map(|_| effect.about.clone());
+        let row = Row { said: Said { condition, text, tone: Tone::Plain }, unclear };
+        match asked.iter_mut().find(|(known, of, _)| known == ask && *of == metric) {
+            Some((_, _, rows)) => rows.push(row),
+            None => asked.push((ask, metric, vec![row])),
         }
     }
-    blocks
+    let block = |(ask, metric, rows): (&str, String, Vec<Row>)| Block::Answer {
+        ask: ask.to_string(),
+        said: folded(rows, &format!(" whether it changes {metric}"), method::EFFECTS),
+    };
+    asked.into_iter().map(block).collect()
+}
+
+fn includes_one(interval: &Interval) -> bool {
+    interval.low <= 1.0 && interval.high >= 1.0
 }
 
 /// Effect of a factor on a metric, in words. If the interval includes 1, only its ends are shown.
 fn effect_in_words(metric: &str, ratio: f64, interval: Option<Interval>) -> String {
     match interval {
-        Some(i) if i.low <= 1.0 && i.high >= 1.0 => {
+        Some(i) if includes_one(&i) => {
             let [low, high] = alike([i.low, i.high].map(|end| Ratio(end).to_string()));
             format!("cannot tell whether it changes {metric}: anything from {low} to {high} fits")
         }
@@ -128,11 +149,15 @@ pub fn plain_answers(findings: &Findings<'_>) -> Vec<Block> {
         let under = |condition: usize| {
             let compared =
                 findings.of_tier(tier).into_iter().filter_map(|c| findings.compared(condition, c, &headline.name));
-            let said: Vec<String> = compared.map(|c| plain_sentence(findings, c)).collect();
+            let compared: Vec<&Compared> = compared.collect();
+            let said: Vec<String> = compared.iter().map(|c| plain_sentence(findings, c)).collect();
             let condition = several_conditions(findings).then(|| words::condition(findings, condition));
-            (!said.is_empty()).then(|| Said { condition, text: said.join(" "), tone: Tone::Plain })
+            let unclear = compared.iter().all(|c| is_unclear(c)).then(String::new);
+            let said = Said { condition, text: said.join(" "), tone: Tone::Plain };
+            (!compared.is_empty()).then_some(Row { said, unclear })
         };
-        let said: Vec<Said> = (0..findings.study.conditions.len()).filter_map(under).collect();
+        let rows = (0..findings.study.conditions.len()).filter_map(under).collect();
+        let said = folded(rows, "", method::COMPARISONS);
         if !said.is_empty() {
             let against = words::label(findings, baseline);
             let ask = match tier {
@@ -154,7 +179,7 @@ fn nothing_executes(findings: &Findings<'_>, tier: Tier) -> bool {
     findings.of_tier(tier).iter().all(|&contender| contenders[contender].resolved.executes_nothing)
 }
 
-fn plain_sentence(findings: &Findings<'_>, compared: &crate::analysis::compare::Compared) -> String {
+fn plain_sentence(findings: &Findings<'_>, compared: &Compared) -> String {
     let label = words::label(findings, compared.candidate);
     let ratio = compared.comparison.ratio.map_or(NOTHING.to_string(), |r| Ratio(r).to_string());
     // A ratio alone does not say which way is better: half the time is faster.

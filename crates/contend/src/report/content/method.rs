@@ -9,6 +9,10 @@ use crate::report::content::words::{self, NOTHING};
 use crate::report::document::{Block, Cell as TableCell, Id, Section, Table};
 use crate::stats::precision::{Change, Percent};
 
+/// Titles of sections.
+pub const EFFECTS: &str = "What each setting does";
+pub const COMPARISONS: &str = "Every comparison";
+
 /// Effects of single settings: ratios without verdicts.
 pub fn effects(findings: &Findings<'_>) -> Option<Section> {
     let mut table = Table::new(&["effect", "condition", "figure", "ratio|", "change|", "pairs|"]);
@@ -27,7 +31,7 @@ pub fn effects(findings: &Findings<'_>) -> Option<Section> {
         ),
         Block::Table(table),
     ];
-    Some(Section { id: Id::Effects, title: "What each setting does".to_string(), blocks })
+    Some(Section { id: Id::Effects, title: EFFECTS.to_string(), blocks })
 }
 
 fn effect_row(findings: &Findings<'_>, effect: &FactorEffect) -> Vec<TableCell> {
@@ -77,7 +81,7 @@ pub fn comparisons(findings: &Findings<'_>) -> Section {
     ));
     blocks.push(Block::Heading("The machine's own noise".to_string()));
     blocks.extend(noise(findings));
-    Section { id: Id::Comparisons, title: "Every comparison".to_string(), blocks }
+    Section { id: Id::Comparisons, title: COMPARISONS.to_string(), blocks }
 }
 
 fn counting(findings: &Findings<'_>) -> String {

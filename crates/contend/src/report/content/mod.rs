@@ -18,6 +18,7 @@ mod servers;
 pub mod settings;
 pub mod speed;
 pub mod sweep;
+mod unclear;
 mod until;
 pub mod words;
 
