@@ -45,6 +45,12 @@ def kept(study):
     return load(path) if path.exists() else {}
 
 
+def variants(study):
+    """The columns of measured figures: the study's two, and the original's form through each driver that the rules name."""
+    drivers = {f"as-published-{name}": title for name, title in rules()[study].get("drivers", {}).items()}
+    return {"as-published": VARIANTS["as-published"], **drivers, "corrected": VARIANTS["corrected"]}
+
+
 def published(study):
     """Figures that the study file says were published: the cell (part, condition, contender, metric), and the value."""
     file = load(f"studies/{study}.toml")
@@ -72,7 +78,7 @@ def further(study):
 def wanted(study, variant):
     """All cells that the tables have of a variant."""
     cells = [cell for cell, _ in published(study)]
-    if variant == "as-published":
+    if variant != "corrected":
         return cells
     return [corrected(study, cell) for cell in cells] + [cell for _, rows in further(study) for row in rows for cell in row]
 
@@ -104,7 +110,12 @@ def runs(study, record):
         if "finished" not in run:
             raise Refused(f"{at}: the run was interrupted; `contend run --resume {record}` ends it")
     variant = (load(whole) if whole.exists() else found[0][2]["study"])["variant"]
-    return variant, [(part, at, run) for part, at, run in found if run["study"]["variant"] == variant]
+    its = [(part, at, run) for part, at, run in found if run["study"]["variant"] == variant]
+    driver = re.search(r"--driver[= ](\S+)", " ".join(its[0][2]["command"]))
+    name = f"{variant}-{driver[1]}" if driver else variant
+    if name not in variants(study):
+        raise Refused(f"{record}: the tables have no column for {name}; `drivers` in scripts/results.toml names those that have one")
+    return name, its
 
 
 def figures(study, record):
@@ -245,7 +256,7 @@ def wrap(text):
 
 def provenance(study, all_kept):
     """For each variant, where its figures are from, and what is missing."""
-    for variant, title in VARIANTS.items():
+    for variant, title in variants(study).items():
         for at in all_kept.get(variant, {}).get("from", []):
             part = f", part `{at['part']}`" if at["part"] else ""
             # Those of programs behind HTTP were not kept until 2026-11-25.
@@ -257,7 +268,9 @@ def provenance(study, all_kept):
         if missing:
             names = ", ".join(f"`{part}`" for part in missing)
             parts, choice = ("", "") if missing == [""] else (f", {'part' if len(missing) == 1 else 'parts'} {names}", f" --set part={','.join(missing)}")
-            yield wrap(f"*{title}*{parts}: {NOT_RUN} on a quiet machine. `contend run {study} {COMMAND[variant]}{choice} --out DIR`, "
+            _, is_driver, driver = variant.partition("as-published-")
+            by = f"{COMMAND['as-published']} --driver {driver}" if is_driver else COMMAND[variant]
+            yield wrap(f"*{title}*{parts}: {NOT_RUN} on a quiet machine. `contend run {study} {by}{choice} --out DIR`, "
                        f"then `scripts/update-results.sh {study} DIR`, fills the column.")
 
 
@@ -275,11 +288,12 @@ def tables(study):
     for (part, metric), cells in groups.items():
         in_part = f"part `{part}`, " if part else ""
         other = corrected(study, cells[0][0])[3]
-        heads = [title if variant != "corrected" or other == metric else f"{title}: {unit(other)}" for variant, title in VARIANTS.items()]
-        lines = [f"| {in_part}{unit(metric)} | contender | published | {' | '.join(heads)} |", "|---|---|---|---|---|"]
+        heads = {variant: title if variant != "corrected" or other == metric else f"{title}: {unit(other)}"
+                 for variant, title in variants(study).items()}
+        lines = [f"| {in_part}{unit(metric)} | contender | published | {' | '.join(heads.values())} |", "|---|---|---|" + "---|" * len(heads)]
         for cell, value in cells:
-            lines.append(f"| {cell[1]} | {cell[2]} | {shown(metric, value)} | {here(all_kept, 'as-published', cell)} | "
-                         f"{here(all_kept, 'corrected', corrected(study, cell))} |")
+            its = [here(all_kept, variant, corrected(study, cell) if variant == "corrected" else cell) for variant in heads]
+            lines.append(f"| {cell[1]} | {cell[2]} | {shown(metric, value)} | {' | '.join(its)} |")
         out.append("\n".join(lines))
         out.append(wrap(f"Tolerance: {stated(study, part, metric)}."))
     # Without a record of theirs, `provenance` says that their part is missing.

@@ -112,6 +112,16 @@ class Records(unittest.TestCase):
         self.assertIn("| few | Rust | 200 | 210 | - |", rows)  # the part has no such contender
         self.assertEqual(results.check(), 0)
 
+    def test_a_driver_that_the_rules_name_has_a_column_of_its_own(self):
+        results.keep("s", self.published())
+        through = lambda name, driver: self.published(name, rate=(30, 40), words=("--as-published", "--driver", driver))
+        self.refused(through("b", "php"), "no column for as-published-php; `drivers` in scripts/results.toml")
+        pathlib.Path("scripts/results.toml").write_text(RULES.replace('"page.md"', '"page.md"\ndrivers = { php = "in PHP" }'))
+        self.assertIn("| few | Go | 100 | 90 | not run yet | not run yet |", self.rows())
+        self.assertIn("`contend run s --as-published --driver php --set part=old,size --out DIR`", pathlib.Path("page.md").read_text().replace("\n", " "))
+        results.keep("s", through("c", "php"))
+        self.assertIn("| few | Go | 100 | 90 | 30 | not run yet |", self.rows())
+
     def test_a_part_replaces_nothing_but_itself(self):
         results.keep("s", self.published())
         results.keep("s", self.record("b", {"old": ("as-published", "few", "rate", {"Go": 91, "Rust": 209})}))

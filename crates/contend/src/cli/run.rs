@@ -8,7 +8,7 @@ use crate::record::store::{Record, RecordWriter};
 use crate::report;
 use crate::stats::precision::{Ns, counted};
 use crate::study::model::{Variant, Whole};
-use crate::study::{Choices, estimate_left_ns, estimate_ns, kind, until};
+use crate::study::{Choices, assumed_operation_ns, estimate_left_ns, estimate_ns, kind, until};
 use crate::trial::data::disk::is_full;
 use crate::trial::note::Note;
 use crate::trial::order::{Order, Resumption};
@@ -143,7 +143,9 @@ fn expected(whole: &Whole) -> String {
     let parts = if whole.has_parts() { format!(", {}", counted(whole.studies.len(), "part")) } else { String::new() };
     let estimated_ns = whole.studies.iter().map(estimate_ns).fold(0, u64::saturating_add);
     let most = if whole.studies.iter().any(|study| study.until.is_some()) { "at most " } else { "" };
-    format!("study {}{parts}: {most}about {}", whole.name, in_words(estimated_ns))
+    let assumed = whole.studies.iter().find_map(assumed_operation_ns);
+    let assumed = assumed.map_or(String::new(), |ns| format!(" if an operation takes {} ms", ns / 1_000_000));
+    format!("study {}{parts}: {most}about {}{assumed}", whole.name, in_words(estimated_ns))
 }
 
 /// Remaining trials and time of an interrupted run; `None` if it is complete or unreadable (resuming reports that).

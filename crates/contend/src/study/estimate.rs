@@ -46,6 +46,15 @@ pub fn estimate_left_ns<'s>(study: &Study, slots: impl Iterator<Item = &'s Slot>
     slots.filter_map(of).fold(0, u64::saturating_add)
 }
 
+/// Time of an operation that the estimate assumes, ns; `None` if no trial ends after a number of operations.
+pub fn assumed_operation_ns(study: &Study) -> Option<u64> {
+    let assumes = |at: &Condition| {
+        let load = study.load.under(&at.axes);
+        load.operations.is_some() && load.rate_per_s.is_none()
+    };
+    study.conditions.iter().any(assumes).then_some(OPERATION_NS)
+}
+
 fn trial_ns(study: &Study, at: &Condition, contender: &Contender) -> u64 {
     let load = study.load.under(&at.axes);
     let server_ns = engine::find(&contender.engine).and_then(|engine| engine.server).map_or(0, |_| SERVER_NS);
@@ -101,6 +110,9 @@ mod tests {
             BEFORE_NS + 12 * (2_400_000_000 + AROUND_NS)
         );
         assert_eq!(estimated("operations = 100", "sqlite"), BEFORE_NS + 12 * (100 * OPERATION_NS + AROUND_NS));
+        let assumed = |load: &str| assumed_operation_ns(&study(load, "engine = 'sqlite'"));
+        assert_eq!(assumed("operations = 100"), Some(OPERATION_NS));
+        assert_eq!((assumed("operations = 100, rate = 10"), assumed("window = '2s', run_in = '0s'")), (None, None));
     }
 
     #[test]
