@@ -271,3 +271,37 @@ fn an_attached_database_that_was_there_is_not_made_by_the_program() {
     let made: Vec<_> = list(&summary, "databases").iter().map(|one| &one["made_by_the_program"]).collect();
     assert_eq!(made, [false, true], "{summary}");
 }
+
+/// Temporary tables with random names, a statement with more values than an operation can have, and one with fewer.
+const MANY: &str = "
+import sqlite3
+db = sqlite3.connect('app.db', isolation_level=None)
+db.execute('CREATE TABLE t (id INTEGER PRIMARY KEY, v INTEGER)')
+for i in range(12):
+    name = f'tmp_{i * 2654435761 % 2**32:08x}'
+    db.execute(f'CREATE TEMP TABLE {name} (v)')
+    db.execute(f'INSERT INTO {name} VALUES (?)', (i,))
+for i in range(2):
+    db.execute('INSERT INTO t (v) VALUES ' + ', '.join(['(7)'] * 70_000))
+    db.execute('UPDATE t SET v = 8 WHERE id IN (' + ', '.join(['?'] * 3_000) + ')', range(3_000))
+";
+
+#[test]
+fn made_up_names_are_listed_once_and_an_operation_with_too_many_values_is_left_out() {
+    let bench = Bench::new();
+    capture(&bench, &[], &["python3", "-c", MANY]).exits(0);
+    let listed = bench.contend(&["capture", "to-workload", "taken"]).exits(0).err;
+    let line = |words: &str| listed.lines().any(|line| line.contains(words));
+    assert!(line("(seen: 12, with 12 names): CREATE TEMP TABLE tmp_*(v)"), "{listed}");
+    assert!(line("(seen: 12, with 12 names): INSERT INTO tmp_* VALUES (?)"), "{listed}");
+    assert!(
+        line("because it has 70,000 values, and an operation of a workload has at most 65,535 (seen: 2)"),
+        "{listed}"
+    );
+    assert!(listed.matches("tmp_").count() == 2, "{listed}");
+    let workload = std::fs::read_to_string(bench.path("taken/workload.toml")).expect("written");
+    assert!(
+        workload.contains("UPDATE t SET v = 8 WHERE id IN (") || workload.contains("UPDATE t SET v = :"),
+        "{workload}"
+    );
+}

@@ -1,5 +1,6 @@
 //! `contend new --from app.db`: a workload and a study from a database, for those who cannot capture their program.
 
+use crate::alike::folded;
 use crate::content::{look, open};
 use crate::literal::{CHOICES, text};
 use crate::manifest::{Column, Table, write_private};
@@ -73,7 +74,7 @@ fn run(args: &NewArgs) -> Result<u8> {
         let path = out.join(file);
         write_private(&path, text.as_bytes())?;
     }
-    left_out.iter().for_each(|sentence| contend::tell!("contend: {sentence}"));
+    folded(&left_out).iter().for_each(|sentence| contend::tell!("contend: {sentence}"));
     if !args.without_values {
         contend::tell!(
             "contend: Columns with at most {CHOICES} different values have these values in workload.toml, and every record of it has \

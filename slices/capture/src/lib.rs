@@ -11,6 +11,7 @@
 //! `session` and `content` make a capture. `workload` makes a study of it. `order`, `copies` and `outcome` are what the replays
 //! share. `sql`, `trace`, `program` and `summary` are pure functions of its files.
 
+mod alike;
 mod anonymise;
 mod attach;
 mod balance;

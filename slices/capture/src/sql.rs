@@ -95,16 +95,19 @@ fn weightiest(parts: &[Does]) -> Does {
     parts.iter().min_by_key(|does| weighs(does)).copied().unwrap_or(Does::Other)
 }
 
-/// The place of the name of a savepoint, cursor or prepared statement that a program has made up: with a digit, such as `sp_17`.
+/// The place of a name that says nothing about the work: of a savepoint, or of a cursor or prepared statement that a program
+/// has made up with a digit, such as `c_17`.
 fn made_up(statement: &[Token]) -> Option<usize> {
     let is_to = || statement.iter().any(|token| token.is_word("to"));
-    let at = match word(statement, 0).as_str() {
+    let verb = word(statement, 0);
+    let at = match verb.as_str() {
         "savepoint" | "declare" | "prepare" | "execute" => 1,
         "release" | "deallocate" | "close" | "fetch" | "move" => statement.len() - 1,
         "rollback" if is_to() => statement.len() - 1,
         _ => return None,
     };
-    let is_name = |name: &str| name.bytes().any(|byte| byte.is_ascii_digit());
+    let is_savepoint = matches!(verb.as_str(), "savepoint" | "release" | "rollback");
+    let is_name = |name: &str| is_savepoint || name.bytes().any(|byte| byte.is_ascii_digit());
     matches!(statement.get(at)?, Token::Word(name) | Token::Literal(name) if is_name(name)).then_some(at)
 }
 
@@ -310,7 +313,8 @@ mod tests {
             ("SAVEPOINT sp_17", "SAVEPOINT ?"),
             ("RELEASE SAVEPOINT \"sp_17\";", "RELEASE SAVEPOINT ?;"),
             ("ROLLBACK TO sp_17; RELEASE sp_17", "ROLLBACK TO ?; RELEASE ?"),
-            ("SAVEPOINT before_mail", "SAVEPOINT before_mail"),
+            ("SAVEPOINT before_mail", "SAVEPOINT ?"),
+            ("DECLARE orders CURSOR FOR SELECT a FROM t", "DECLARE orders CURSOR FOR SELECT a FROM t"),
             ("DEALLOCATE pdo_stmt_00000001", "DEALLOCATE ?"),
             ("DECLARE c_17 CURSOR FOR SELECT a1 FROM t2", "DECLARE ? CURSOR FOR SELECT a1 FROM t2"),
             ("FETCH FORWARD 100 FROM c_17", "FETCH FORWARD ? FROM ?"),

@@ -19,6 +19,7 @@ mod savepoints;
 mod schema;
 mod values;
 
+use crate::alike::folded;
 use crate::content::quoted;
 use crate::copies::{Counts, compare, copy_of};
 use crate::manifest::{Database, Manifest};
@@ -100,7 +101,7 @@ fn replayed(asked: &Asked<'_>, stop: &AtomicBool) -> Result<Option<Replayed>> {
     steady(asked.taken, database, &seed, (&trace, &shapes, &units))?;
     let has_foreign_keys = foreign_keys(&trace, &mut outcome.left_out);
     let schema = schema(&seed, server.target, has_foreign_keys)?;
-    outcome.left_out.extend(schema.left_out.iter().cloned());
+    outcome.left_out.extend(folded(&schema.left_out));
     let mut translator = Translator::new(&schema.catalogue, server.target, oldest(&trace));
     let mut plan = plan(&mut translator, (&trace, &shapes), &units);
     outcome.refused = std::mem::take(&mut plan.refused);

@@ -1,5 +1,6 @@
 //! What a replay on a server does for each call: the translations, and what has none.
 
+use crate::alike::pattern;
 use crate::attach::unquoted;
 use crate::on_server::keys::{Counter, counter};
 use crate::on_server::pieces::{Piece, Role, pieces};
@@ -180,10 +181,13 @@ pub struct Plan {
     pub needs_pack: bool,
 }
 
+/// Shape of a call without a translation, reason, and time.
+type Refusal = (usize, String, u64);
+
 /// Plans all units.
 pub fn plan(translator: &mut Translator<'_>, (trace, shapes): (&Trace, &Shapes), units: &[Unit]) -> Plan {
     let mut plan = Plan::default();
-    let mut refused: BTreeMap<(usize, String), (u64, u64)> = BTreeMap::new();
+    let mut refused: BTreeMap<(String, String), Vec<Refusal>> = BTreeMap::new();
     let (mut calls, mut inside_ns, mut losing) = (0u64, 0u64, 0u64);
     for unit in units {
         let before = plan.refused_calls;
@@ -195,8 +199,8 @@ pub fn plan(translator: &mut Translator<'_>, (trace, shapes): (&Trace, &Shapes),
             (calls, inside_ns) = (calls + 1, inside_ns + call.inside_ns);
             if let Some(why) = plan.add(translator, at, call) {
                 plan.refused_calls += 1;
-                let sum = refused.entry((shapes.number(call), why)).or_default();
-                *sum = (sum.0 + 1, sum.1 + call.inside_ns);
+                let key = (pattern(&shapes.get(call).text), pattern(&why));
+                refused.entry(key).or_default().push((shapes.number(call), why, call.inside_ns));
             }
         }
         losing += u64::from(unit.calls.len() > 1 && plan.refused_calls > before);
@@ -204,12 +208,17 @@ pub fn plan(translator: &mut Translator<'_>, (trace, shapes): (&Trace, &Shapes),
     let percent = |part: u64, all: u64| 100.0 * part as f64 / all.max(1) as f64;
     plan.refused = refused
         .into_iter()
-        .map(|((number, why), (count, ns))| Refused {
-            statement: shapes.all[number].text.clone(),
-            why,
-            calls: count,
-            calls_percent: percent(count, calls),
-            time_percent: percent(ns, inside_ns),
+        .map(|((statement, why), of)| {
+            let is_one = of.iter().all(|(number, ..)| *number == of[0].0);
+            let own = || (shapes.all[of[0].0].text.clone(), of[0].1.clone());
+            let (statement, why) = if is_one { own() } else { (statement, why) };
+            Refused {
+                statement,
+                why,
+                calls: of.len() as u64,
+                calls_percent: percent(of.len() as u64, calls),
+                time_percent: percent(of.iter().map(|(.., ns)| ns).sum(), inside_ns),
+            }
         })
         .collect();
     plan.refused.sort_by_key(|refused| std::cmp::Reverse(refused.calls));

@@ -56,14 +56,28 @@ impl Arguments<'_> {
 
     /// The steps, with unique texts and kept values.
     pub fn finished(&self, mut steps: String) -> String {
-        for (name, _) in self.generators.iter().filter(|(_, generator)| *generator == UNIQUE) {
-            steps = with_unique_key(&steps, name, self.texts.contains(name));
-        }
+        steps = self.with_unique_keys(&steps);
         for (place, read) in &self.reads {
             steps = steps.replace(&returning_mark(*place), &read.returning());
             steps = steps.replace(&kept_mark(*place), &read.entry(*place));
         }
         steps
+    }
+
+    /// Steps in which unique numbers are keys.
+    fn with_unique_keys(&self, steps: &str) -> String {
+        let mut parts = steps.split(':');
+        let mut out = parts.next().unwrap_or_default().to_string();
+        for part in parts {
+            let end = part.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(part.len());
+            let name = &part[..end];
+            match self.generators.get(name).filter(|generator| *generator == UNIQUE) {
+                Some(_) => out += &unique_key(name, self.texts.contains(name)),
+                None => out.extend([":", name]),
+            }
+            out += &part[end..];
+        }
+        out
     }
 }
 
@@ -91,17 +105,4 @@ pub fn add(generators: &mut BTreeMap<String, String>, name: &str, drawn: Drawn) 
 pub fn unique_key(name: &str, is_text: bool) -> String {
     // Numbers of the first client begin at 0.
     if is_text { format!("('u' || CAST(:{name} AS TEXT))") } else { format!("(:{name} + 4000000000000000)") }
-}
-
-/// Steps in which an argument is a unique key.
-fn with_unique_key(steps: &str, name: &str, is_text: bool) -> String {
-    let own = format!(":{name}");
-    let mut parts = steps.split(&own);
-    let mut out = parts.next().unwrap_or_default().to_string();
-    for part in parts {
-        let is_other = part.starts_with(|c: char| c.is_alphanumeric() || c == '_');
-        out += &if is_other { own.clone() } else { unique_key(name, is_text) };
-        out += part;
-    }
-    out
 }

@@ -48,8 +48,8 @@ pub enum Use {
     Upserted,
 }
 
-/// The use of the value at a token.
-pub fn use_of(tokens: &[Token], at: usize) -> Use {
+/// The use of a value at each token.
+pub fn uses(tokens: &[Token]) -> Vec<Use> {
     let word = |token: &Token| match token {
         Token::Word(word) => Some(word.to_ascii_lowercase()),
         _ => None,
@@ -57,7 +57,16 @@ pub fn use_of(tokens: &[Token], at: usize) -> Use {
     let (mut depth, mut cases, mut clause) = (0, 0, String::new());
     // Depths at which a subquery begins.
     let mut subqueries = vec![];
-    for token in &tokens[..at] {
+    let first = tokens.first().and_then(word);
+    let of_row = if is_upsert(tokens) { Use::Upserted } else { Use::Stored };
+    let mut uses = Vec::with_capacity(tokens.len());
+    for token in tokens {
+        uses.push(match first.as_deref() {
+            _ if !subqueries.is_empty() => Use::Searched,
+            Some("update") if clause == "set" && depth == 0 && cases == 0 => Use::Stored,
+            Some("insert" | "replace") if clause == "values" => of_row,
+            _ => Use::Searched,
+        });
         match token {
             Token::Sign("(") => depth += 1,
             Token::Sign(")") => {
@@ -75,13 +84,7 @@ pub fn use_of(tokens: &[Token], at: usize) -> Use {
             },
         }
     }
-    match tokens.first().and_then(word).as_deref() {
-        _ if !subqueries.is_empty() => Use::Searched,
-        Some("update") if clause == "set" && depth == 0 && cases == 0 => Use::Stored,
-        Some("insert" | "replace") if clause == "values" && is_upsert(tokens) => Use::Upserted,
-        Some("insert" | "replace") if clause == "values" => Use::Stored,
-        _ => Use::Searched,
-    }
+    uses
 }
 
 /// Whether an INSERT does not fail if its key is there: `REPLACE`, `INSERT OR IGNORE`, `ON CONFLICT`.
@@ -138,7 +141,8 @@ mod tests {
         let used = |sql: &str| {
             let all = tokens(sql);
             let places = (0..all.len()).filter(|&at| matches!(all[at], Token::Parameter(_)));
-            let letter = |at| match use_of(&all, at) {
+            let uses = uses(&all);
+            let letter = |at: usize| match uses[at] {
                 Use::Searched => '0',
                 Use::Stored => '1',
                 Use::Upserted => '2',

@@ -34,7 +34,7 @@ use self::carried::{Read, is_equal};
 use self::contenders::Settings;
 use self::generator::{Drawn, UNIQUE, column_of, columns_of, line, of_argument};
 use self::kinds::Kind;
-use self::lists::{Use, filled_up, use_of};
+use self::lists::{Use, filled_up, uses};
 use self::naming::{Names, values_like};
 use self::ordered::{Ordered, ends};
 use self::roles::{HOLDS, Role};
@@ -45,6 +45,7 @@ use self::study::Captured;
 use self::tables::Tables;
 use self::trial::{NotLoaded, Trial};
 use self::tried::{Difference, Found};
+use crate::alike::folded;
 use crate::content::open_copy;
 use crate::literal::text;
 use crate::manifest::{Content, Database, Manifest, Values};
@@ -130,7 +131,9 @@ pub fn write(dir: &Path, manifest: &Manifest, trace: Trace) -> Result<Written> {
     tables.write_scale(&mut head);
     let roles = roles::roles(known, kinds.iter().map(|kind| (kind.name.as_str(), &kind.group)));
     roles::write_scale(&mut head, &roles);
-    tables.write(&mut head, &names, &mut left_out)?;
+    let mut of_tables = vec![];
+    tables.write(&mut head, &names, &mut of_tables)?;
+    left_out.extend(folded(&of_tables));
     let settings = Settings::of(known, database);
     // The files with rows do not have their names yet.
     let at = files.iter().map(|(file, name)| (dir.join(name), file.path().to_path_buf())).collect();
@@ -190,15 +193,14 @@ fn fit(
 impl<'k> Writer<'k> {
     /// The generator of an argument, and whether its column has texts.
     fn generator(&self, at: &Place) -> (Drawn, bool) {
-        let Place { shape, column, values, .. } = at;
+        let Place { shape, column, values, of, .. } = at;
         let is_limit = column.is_some_and(|column| column.eq_ignore_ascii_case("limit"));
         if is_limit && self.known.manifest.values == Values::Hash {
             return (rows_of_limit(shape, at.calls, &at.tokens[..at.at]).to_string().into(), false);
         }
-        let of = use_of(at.tokens, at.at);
         let known = column.and_then(|name| column_of(self.content, &shape.tables, name));
-        let named = known.and_then(|column| self.names.of_argument(self.content, column, values, of));
-        let other = || of_argument(self.content, &shape.tables, *column, values, of).into();
+        let named = known.and_then(|column| self.names.of_argument(self.content, column, values, *of));
+        let other = || of_argument(self.content, &shape.tables, *column, values, *of).into();
         (named.unwrap_or_else(other), known.is_some_and(|(_, column)| column.kind == "text"))
     }
 
@@ -314,6 +316,7 @@ impl<'k> Writer<'k> {
         let sql = usual_text(&calls).unwrap_or_else(|| Rc::clone(&known.shapes.texts[step.shape]));
         let shape = &known.shapes.all[step.shape];
         let (columns, all) = (columns_of(&sql), tokens(&sql));
+        let uses = uses(&all);
         let is_hashed = known.manifest.values == Values::Hash;
         let values: Vec<Vec<Value>> = calls.iter().filter_map(|call| values_like(call, is_hashed, &all)).collect();
         let (mut parts, mut own, mut number): (Vec<String>, BTreeMap<String, String>, usize) =
@@ -333,7 +336,8 @@ impl<'k> Writer<'k> {
                     number += 1;
                     let column = columns.get(&i).map(String::as_str);
                     let name = format!("a{place}_{number}");
-                    let at = Place { shape, tokens: &all, at: i, column, calls: &calls, values: &here, name };
+                    let (tokens, calls, values, of) = (&all[..], &calls[..], &here[..], uses[i]);
+                    let at = Place { shape, tokens, at: i, of, column, calls, values, name };
                     match repeats > 1 {
                         true => self.repeated(&at, &mut own),
                         false => self.value(&at, shared, &mut found),
@@ -376,7 +380,7 @@ impl<'k> Writer<'k> {
 
     /// The name of a key that an earlier statement of the transaction returned, if the value is that.
     fn carried(&self, at: &Place, shared: &mut Arguments<'k>) -> Option<String> {
-        let of = use_of(at.tokens, at.at);
+        let of = at.of;
         let is_used = match of {
             Use::Searched => is_equal(at.tokens, at.at),
             Use::Stored => true,
@@ -410,6 +414,7 @@ struct Place<'a> {
     shape: &'a Shape,
     tokens: &'a [Token<'a>],
     at: usize,
+    of: Use,
     column: Option<&'a str>,
     calls: &'a [&'a Call],
     /// Its values in all executions.

@@ -224,7 +224,7 @@ fn values_of(call: &Call, is_hashed: bool) -> Vec<Value> {
 
 /// Numbers of a statement's parameters, as SQLite gives them: `?` and a new name get the one after the largest so far.
 pub fn places_of(tokens: &[Token]) -> Vec<u16> {
-    let mut named: Vec<(&str, u16)> = vec![];
+    let mut named: HashMap<&str, u16> = HashMap::new();
     let mut last = 0u16;
     let parameters = tokens.iter().filter_map(|token| match token {
         Token::Parameter(text) => Some(*text),
@@ -232,9 +232,9 @@ pub fn places_of(tokens: &[Token]) -> Vec<u16> {
     });
     let place = |text| {
         let number = str::strip_prefix(text, '?').and_then(|digits| digits.parse().ok());
-        let known = || named.iter().find(|(name, _)| *name == text && text != "?").map(|(_, place)| *place);
+        let known = || named.get(text).copied().filter(|_| text != "?");
         let place = number.or_else(known).unwrap_or(last.saturating_add(1));
-        named.push((text, place));
+        named.insert(text, place);
         last = last.max(place);
         place
     };
