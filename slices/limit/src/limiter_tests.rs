@@ -208,5 +208,9 @@ fn the_processors_of_a_foreign_server_are_unknown_and_not_idle() {
     let clients = Saved { service: true, ..searched(used, &[(Suspect::Clients, 150.0)], 6) };
     assert_eq!(found(&clients), Limiter::One(Suspect::Clients));
     let said = crate::stops::sentence(&clients, 0);
-    assert!(said.contains("processors (not measured)"), "{said}");
+    assert!(said.contains("not tried in 3 rounds: processors (not measured)"), "{said}");
+    let shown = format!("{:?}", crate::stops::section(&clients).expect("a table"));
+    assert!(shown.contains("\"clients\"") && !shown.contains("\"syncs\"") && !shown.contains("\"writers\""), "{shown}");
+    let without = Saved { capacities: vec![], ..clients };
+    assert!(crate::stops::section(&without).is_none(), "no rate, no evidence near it");
 }

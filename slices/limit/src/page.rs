@@ -72,7 +72,7 @@ pub fn document(saved: &Saved) -> Document {
     }
     let mut sections = vec![answers(saved), capacities(saved)];
     if saved.arms.iter().any(|arm| arm.relaxed.is_some()) {
-        sections.push(stops::section(saved));
+        sections.extend(stops::section(saved));
     }
     let most: Vec<f64> = recorded(&saved.bounds).iter().map(|bound| bound.most).collect();
     sections.extend(draw::sections(saved, &most));

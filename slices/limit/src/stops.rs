@@ -36,7 +36,7 @@ fn untried(saved: &Saved, arm: usize, all: &[Suspected]) -> String {
     };
     let is_untried = |of: &&Suspected| {
         let is_tried = (of.moves || of.is_cleared) && of.unshown.is_none();
-        of.suspect != Suspect::Generator && !is_tried && !is_idle(of)
+        of.suspect != Suspect::Generator && is_seen(saved, of) && !is_tried && !is_idle(of)
     };
     let words: Vec<String> = all.iter().filter(is_untried).map(|of| untried_word(saved, of)).collect();
     if words.is_empty() { String::new() } else { format!("; not tried in {ROUNDS_MIN} rounds: {}", words.join(", ")) }
@@ -110,18 +110,27 @@ fn mostly(saved: &Saved, of: &Suspected) -> Option<Mostly> {
     Some(Mostly { words, rate: median(&rates)?, ratio: median(&ratios)?, rounds })
 }
 
-/// A table for each contender.
-pub fn section(saved: &Saved) -> Section {
+/// Whether there is evidence of a suspect: what a service does to its disk and its database is not seen.
+fn is_seen(saved: &Saved, of: &Suspected) -> bool {
+    !saved.service || !matches!(of.suspect, Suspect::Syncs | Suspect::Writers)
+}
+
+/// A table for each contender with a rate; `None` if no contender has one.
+pub fn section(saved: &Saved) -> Option<Section> {
     let mut blocks = vec![];
     for (arm, of) in plain_arms(saved) {
+        // Without a rate nothing was measured near it.
+        let Some(used) = used(saved, arm) else { continue };
         let mut table =
             Table::new(&["suspect", "evidence at the highest rate", "relaxed by", "highest rate then|", "ratio|", ""]);
-        let used = used(saved, arm);
-        for suspected in suspects(saved, arm) {
-            table.row(row(saved, &suspected, used.as_ref()));
+        for suspected in suspects(saved, arm).iter().filter(|of| is_seen(saved, of)) {
+            table.row(row(saved, suspected, &used));
         }
         blocks.push(Block::Heading(of.name()));
         blocks.push(Block::Table(table));
+    }
+    if blocks.is_empty() {
+        return None;
     }
     let rules = [
         "A suspect is named if relaxing it moves the rate by more than the margin (with fewer than six rounds: in each of at \
@@ -137,12 +146,12 @@ pub fn section(saved: &Saved) -> Section {
         "Evidence is the median of the probes near the highest rate.",
     ];
     blocks.push(Block::List(rules.map(str::to_string).to_vec()));
-    Section { id: Id::Other("limiter"), title: "What stops it".to_string(), blocks }
+    Some(Section { id: Id::Other("limiter"), title: "What stops it".to_string(), blocks })
 }
 
-fn row(saved: &Saved, of: &Suspected, used: Option<&Busy>) -> Vec<Cell> {
+fn row(saved: &Saved, of: &Suspected, used: &Busy) -> Vec<Cell> {
     let Suspected { suspect, arm, comparison, moves, .. } = of;
-    let evidence = used.map_or("not measured".to_string(), |used| evidence(saved, of, used));
+    let evidence = evidence(saved, of, used);
     let how = arm.and_then(|arm| saved.arms[arm].relaxed.as_ref()).map(|relaxed| relaxed.how.clone());
     let found = arm.map(|arm| estimate(saved, arm));
     let is_searched = found.as_ref().is_some_and(|found| found.searched > 0);

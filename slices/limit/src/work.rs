@@ -30,9 +30,6 @@ const LOWEST_PER_S: f64 = 0.1;
 const SPARE: f64 = 1.15;
 /// Failed operations that are no chance.
 const FAILURES_MIN: f64 = 3.0;
-/// Initial rounds without a value after which an arm is skipped.
-const NOTHING_MAX: usize = 2;
-
 /// Which suspects are relaxed. A budget decides in which rounds; without one it is every round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Relaxing {
@@ -295,8 +292,8 @@ impl<'w> Work<'w> {
                 self.give_up(words);
                 continue;
             }
-            if !self.is_begun && self.is_hopeless(arm) {
-                self.end(Err("as in the rounds before".to_string()));
+            if let Some(why) = self.hopeless(arm).filter(|_| !self.is_begun) {
+                self.end(Err(why.to_string()));
                 continue;
             }
             if !self.is_begun && self.has_one_rate(arm) {
@@ -374,13 +371,6 @@ impl<'w> Work<'w> {
         let (_, value) = values.into_iter().find(|(of, _)| *of == round)?;
         let factor = decisive(self.saved.margin);
         Some(if relaxed.fewer { value / factor } else { value * factor })
-    }
-
-    fn is_hopeless(&self, arm: usize) -> bool {
-        let of_arm = || self.saved.capacities.iter().filter(|capacity| capacity.arm == arm);
-        !self.has_one_rate(arm)
-            && of_arm().count() >= NOTHING_MAX
-            && of_arm().all(|capacity| capacity.value().is_none())
     }
 
     /// Why there is no rate, and what the last probe missed.

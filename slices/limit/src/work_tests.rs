@@ -52,16 +52,16 @@ fn arms(contenders: &[Simulated]) -> (Vec<Arm>, Vec<f64>) {
 
 /// A search of these contenders with this budget; the time that it took is in its budget.
 fn searched(contenders: &[Simulated], budget_ns: u64) -> Saved {
-    searched_until(contenders, budget_ns, usize::MAX)
+    searched_until(contenders, Some(budget_ns), usize::MAX)
 }
 
 /// The same of a search that is stopped after this number of probes.
-fn searched_until(contenders: &[Simulated], budget_ns: u64, probes: usize) -> Saved {
+fn searched_until(contenders: &[Simulated], budget_ns: Option<u64>, probes: usize) -> Saved {
     let (arms, capacities) = arms(contenders);
     let clock = Cell::new(0);
     let mut saved = saved(arms, &[]);
     (saved.rounds, saved.window_ns) = (6, S / 2);
-    saved.budget = Some(Budget { total_ns: budget_ns, ..Budget::default() });
+    saved.budget = budget_ns.map(|total_ns| Budget { total_ns, ..Budget::default() });
     let place = |contender: usize| ArmSetup {
         contender,
         condition: Condition { label: "default".to_string(), profile: None, axes: Default::default() },
@@ -139,6 +139,18 @@ fn a_bound_below_what_an_operation_takes_is_found_at_the_lowest_rate() {
 }
 
 #[test]
+fn a_contender_without_a_rate_gets_no_further_experiments() {
+    let found = searched_until(&[writer(FAILING, FAILING)], None, usize::MAX);
+    let relaxed = |of: &&Capacity| found.arms[of.arm].relaxed.is_some();
+    let later = |of: &&Capacity| of.round > 1;
+    assert!(found.capacities.iter().filter(relaxed).filter(later).count() > 0);
+    for of in found.capacities.iter().filter(relaxed).filter(later) {
+        assert_eq!(of.why, "its contender has no rate so far");
+    }
+    assert!(found.probes.iter().all(|probe| found.arms[probe.arm].relaxed.is_none() || probe.round == 1));
+}
+
+#[test]
 fn a_contender_that_fails_at_every_rate_leaves_the_time_to_others() {
     let found = searched(&[writer(FAILING, FAILING), writer(1200.0, 2000.0)], 300 * S);
     assert!(found.values(0).is_empty() && found.values(1).len() >= 4, "{:?}", found.capacities);
@@ -209,14 +221,14 @@ fn a_budget_that_holds_less_than_a_round_says_so() {
 #[test]
 fn a_search_that_is_stopped_keeps_what_it_knows() {
     // The closed loop, and probes above and below.
-    let found = searched_until(&[writer(940.0, 1700.0)], 300 * S, 3);
+    let found = searched_until(&[writer(940.0, 1700.0)], Some(300 * S), 3);
     let [cut] = &found.capacities[..] else { panic!("{:?}", found.capacities) };
     assert_eq!((found.complete, cut.value(), cut.why.as_str()), (false, None, "it was stopped"));
     let (met, missed) = (cut.met.expect("one that met"), cut.missed.unwrap_or(f64::INFINITY));
     assert!(met <= 940.0 && missed > 940.0, "{cut:?}");
     // Between two rounds nothing is under way that was not said.
     let whole = searched(&[writer(940.0, 1700.0)], 300 * S);
-    let later = searched_until(&[writer(940.0, 1700.0)], 300 * S, whole.probes.len() - 1);
+    let later = searched_until(&[writer(940.0, 1700.0)], Some(300 * S), whole.probes.len() - 1);
     assert!(later.capacities.iter().all(|capacity| capacity.why.is_empty()), "a later round is left out");
 }
 

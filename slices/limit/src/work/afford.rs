@@ -9,11 +9,27 @@ use crate::of::Of;
 use crate::saved::Arm;
 use crate::search::Search;
 use contend::study::slots;
-use contend::units::duration_text;
 use contend_stats::interval::median;
-use contend_stats::precision::Rate;
+use contend_stats::precision::{Ns, Rate};
+
+/// Initial rounds without a value after which an arm is skipped.
+const NOTHING_MAX: usize = 2;
 
 impl Work<'_> {
+    /// Why a search is not worth its time: the rounds so far found nothing. A relaxed arm is only compared with its contender.
+    pub fn hopeless(&self, arm: usize) -> Option<&'static str> {
+        let found_nothing = |arm: usize, rounds: usize| {
+            let of_arm = || self.saved.capacities.iter().filter(|capacity| capacity.arm == arm);
+            of_arm().count() >= rounds && of_arm().all(|capacity| capacity.value().is_none())
+        };
+        let of = self.saved.arms[arm].relaxed.as_ref().map(|relaxed| relaxed.of);
+        match of.is_some_and(|of| found_nothing(of, 1)) {
+            _ if self.has_one_rate(arm) => None,
+            true => Some("its contender has no rate so far"),
+            false => found_nothing(arm, NOTHING_MAX).then_some("as in the rounds before"),
+        }
+    }
+
     /// With a budget, every contender's closed loop comes first: the slowest one decides which quantile the time holds.
     pub fn without_closed_loop(&mut self) -> Option<usize> {
         if self.is_settled || !self.of.is_rate() {
@@ -43,7 +59,7 @@ impl Work<'_> {
         let now: Vec<String> = self.bounds.iter().map(|bound| bound.text.clone()).collect();
         let changed: Vec<&str> = now.iter().filter(|text| !before.contains(text)).map(String::as_str).collect();
         if let (false, Some(budget)) = (changed.is_empty(), &mut self.saved.budget) {
-            let (asked, most) = (duration_text(tenths(asked_ns)), duration_text(tenths(most_ns)));
+            let (asked, most) = (Ns(tenths(asked_ns)), Ns(tenths(most_ns)));
             let (was, is) = (before.iter().find(|text| !now.contains(text)), changed[0]);
             budget.lowered = format!(
                 "{is} is bounded instead of {}: near {}, which the slowest contender reaches in a closed loop, a window with \
