@@ -205,6 +205,11 @@ impl<'w> Work<'w> {
             (probe.seen, probe.why) =
                 (Some(ProbeResult::NoValue), "a short window does not tell: run again".to_string());
             self.keep(arm, probe);
+            // Its operations waited for one another in the closed loop only: the search begins below that.
+            if self.floors[arm].take().is_some() {
+                self.search = None;
+                return false;
+            }
             self.ask(arm, Some(tried));
             return true;
         }

@@ -136,6 +136,8 @@ fn a_bound_below_what_an_operation_takes_is_found_at_the_lowest_rate() {
     let found = searched(&[writer(CROWDED, CROWDED)], 300 * S);
     let rate = found.capacities[0].rate_per_s.expect("a rate");
     assert!((CROWDED / 1.05..=CROWDED).contains(&rate), "{rate}");
+    let low = found.probes.iter().filter(|probe| probe.rate_per_s.is_some_and(|rate| rate < CROWDED / 2.0));
+    assert_eq!(low.count(), 1, "one short probe at the lowest rate, then from the closed loop's");
 }
 
 #[test]
