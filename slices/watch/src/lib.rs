@@ -19,6 +19,7 @@ mod hot;
 mod instance;
 mod janitor;
 mod journal;
+mod late;
 mod lines;
 pub mod lock;
 mod missing;

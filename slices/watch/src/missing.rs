@@ -16,6 +16,8 @@ pub struct Missing {
     reasons: Vec<Reason>,
     /// Number of reasons beyond the limit.
     left_out: u64,
+    /// Number of events of which the process is unknown.
+    orphans: u64,
 }
 
 struct Reason {
@@ -51,10 +53,19 @@ impl Missing {
         self.add(format!("writes of {}", processes.name(pid).unwrap_or_default()), Some(pid), why);
     }
 
+    /// Adds an event of a thread that ended before its process was known.
+    pub fn add_orphan(&mut self) {
+        self.orphans += 1;
+    }
+
     /// A sentence for each reason.
     pub fn sentences(&self) -> Vec<String> {
         let left_out = (self.left_out > 0).then(|| format!("{} further parts", self.left_out));
-        self.reasons.iter().map(Reason::sentence).chain(left_out).collect()
+        let orphans = (self.orphans > 0).then(|| {
+            let events = counted(self.orphans, "event");
+            format!("{events} of threads that had ended before their process was known")
+        });
+        self.reasons.iter().map(Reason::sentence).chain(left_out).chain(orphans).collect()
     }
 }
 

@@ -4,6 +4,7 @@
 use crate::connection::{Caller, Connections};
 use crate::event::{Event, What, Who};
 use crate::instance::{Instance, NEW_TASK_EVENT};
+use crate::late::Late;
 use crate::lock::{Change, File, Lock};
 use crate::missing::Missing;
 use crate::others::{Changed, Others};
@@ -19,12 +20,13 @@ use anyhow::{Context, Result};
 use contend::trial::workers::process::monotonic_ns;
 use contend::workload::without_values;
 use std::collections::{HashMap, HashSet};
-use std::ops::Range;
 use std::path::Path;
 
 const LOCK_EVENT: &str = "filelock/posix_lock_inode";
 /// A process executes another program (exec).
 const EXEC_EVENT: &str = "sched/sched_process_exec";
+/// Flag of a new task that is a thread of the process that creates it.
+const CLONE_THREAD: i64 = 0x1_0000;
 /// Interval between checks for ended processes, whose numbers may be reused.
 const ENDED_NS: u64 = 1_000_000_000;
 /// Age from which an event is in its buffer: its processor can be taken away after it got its time.
@@ -72,8 +74,8 @@ pub struct Trace {
     /// Events that are too young to be ordered, with the callers of SQLite's functions.
     young: Vec<(Event, Caller)>,
     connections: Connections,
-    /// Events that happened while the buffers were read: their data, and time and place of each.
-    late: (Vec<u8>, Vec<(u64, Range<usize>)>),
+    /// Events that happened while the buffers were read, and calls of threads of which no birth has been read.
+    late: Late,
     with_statements: bool,
     syncs: Syncs,
     sync_source: SyncSource,
@@ -104,7 +106,7 @@ impl Trace {
             texts: Texts::default(),
             young: vec![],
             connections: Connections::default(),
-            late: Default::default(),
+            late: Late::default(),
             with_statements,
             syncs: Syncs::default(),
             sync_source: SyncSource::Missing,
@@ -163,24 +165,23 @@ impl Trace {
             self.looked_for_ended_ns = now_ns;
             self.forget_ended(now_ns);
         }
-        // The data of all events in one buffer.
-        let (mut bytes, mut raw) = std::mem::take(&mut self.late);
+        let mut late = std::mem::take(&mut self.late);
         let may_have_lost = self.instance.read(|page| {
-            for event in page::events(page) {
-                let from = bytes.len();
-                bytes.extend_from_slice(event.data);
-                raw.push((event.at_ns, from..bytes.len()));
-            }
+            page::events(page).iter().for_each(|event| late.push(event.at_ns, event.data));
         })?;
         // A `-shm` file created since then may already have locks.
         self.follow_files(Database::look_once_more)?;
-        raw.sort_by_key(|(at_ns, _)| *at_ns);
-        let until_ns = if all { u64::MAX } else { now_ns.saturating_sub(READABLE_NS) };
-        let read = raw.partition_point(|(at_ns, _)| *at_ns <= until_ns);
-        for (at_ns, place) in raw.drain(..read) {
-            self.understand(at_ns, &bytes[place]);
-        }
-        self.keep_for_later(&bytes, raw);
+        let [until_ns, settled_ns] =
+            [READABLE_NS, SETTLED_NS].map(|ns| if all { u64::MAX } else { now_ns.saturating_sub(ns) });
+        self.late = late.understand(until_ns, |at_ns, data| {
+            let (is_known, may_come) = (self.knows_process_of(data), at_ns > settled_ns);
+            if is_known {
+                self.understand(at_ns, data);
+            } else if !may_come {
+                self.missing.add_orphan();
+            }
+            is_known || !may_come
+        });
         let lost = self.users.without_a_known_log(until_ns, |at| self.databases[at].is_wal());
         lost.into_iter().for_each(|(pid, at)| self.missing.add_writes(pid, &self.processes, Some(&self.databases[at])));
         if (all || may_have_lost) && std::mem::replace(&mut self.lost, self.instance.lost()) < self.lost {
@@ -188,20 +189,8 @@ impl Trace {
             self.syncs = Syncs::default();
         }
         self.young.sort_by_key(|(event, _)| event.at_ns);
-        let settled_ns = if all { u64::MAX } else { now_ns.saturating_sub(SETTLED_NS) };
         let count = self.young.partition_point(|(event, _)| event.at_ns <= settled_ns);
         Ok(self.young.drain(..count).flat_map(|(event, caller)| self.connections.attribute(event, caller)).collect())
-    }
-
-    /// Buffers are read one after the other: of what happened meanwhile, an earlier event may be in one that had been read
-    /// before, such as the birth of the thread whose call was read.
-    fn keep_for_later(&mut self, bytes: &[u8], raw: Vec<(u64, Range<usize>)>) {
-        let (kept, places) = &mut self.late;
-        for (at_ns, place) in raw {
-            let from = kept.len();
-            kept.extend_from_slice(&bytes[place]);
-            places.push((at_ns, from..kept.len()));
-        }
     }
 
     /// Removes the state of ended processes, whose numbers may be reused. Sums stay.
@@ -366,6 +355,18 @@ impl Trace {
         Ok(())
     }
 
+    /// Whether an event needs no process, or its thread's is known: that of an ended thread only after its birth was read.
+    fn knows_process_of(&mut self, data: &[u8]) -> bool {
+        let Some((format, meaning)) = page::id(data).and_then(|id| self.formats.get(&id)) else { return true };
+        let needs_process = match meaning {
+            Meaning::Call { .. } => true,
+            Meaning::NewTask => format.number(data, "clone_flags").unwrap_or(0) & CLONE_THREAD != 0,
+            _ => false,
+        };
+        let tid = format.number(data, "common_pid").filter(|_| needs_process);
+        tid.is_none_or(|tid| self.processes.of_thread(tid as u32).is_some())
+    }
+
     fn understand(&mut self, at_ns: u64, data: &[u8]) {
         let Some((format, meaning)) = page::id(data).and_then(|id| self.formats.get(&id)) else { return };
         if let Meaning::Lock(fields) = *meaning {
@@ -380,7 +381,6 @@ impl Trace {
                 self.understand_sync(at_ns, tid, &synced, begins);
             }
             Meaning::NewTask => {
-                const CLONE_THREAD: i64 = 0x1_0000;
                 let Some(new) = number("pid").map(|new| new as u32) else { return };
                 let is_thread = number("clone_flags").unwrap_or(0) & CLONE_THREAD != 0;
                 let pid = if is_thread { self.processes.of_thread(tid) } else { Some(new) };
