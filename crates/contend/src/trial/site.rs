@@ -3,8 +3,8 @@
 
 use crate::engine::dsn::Dsn;
 use crate::record::store::{LOCK_FILE, RecordWriter};
-use crate::trial::data::disk;
 use crate::trial::data::load::LOADING;
+use crate::trial::data::{disk, place};
 use crate::trial::itself;
 use crate::trial::server::attached::Attached;
 use crate::trial::server::secrets::random_text;
@@ -134,7 +134,7 @@ impl Site {
             );
         }
         let own = Launch::own()?;
-        let cache = out.parent().unwrap_or(&out).join(".cache");
+        let cache = place::place(&out);
         // Runs in containers share a cache, and each has the first process id.
         let loading = cache.join(format!("{}{}", LOADING, &random_text()?[..12]));
         let janitor = Janitor::holding(itself::path()?, Some(lock.try_clone()?))?;

@@ -4,7 +4,7 @@
 use crate::engine::dsn::Dsn;
 use crate::engine::server::Server;
 use crate::engine::{Engine, Settings};
-use crate::trial::data::disk;
+use crate::trial::data::{disk, place};
 use crate::trial::server::private::{Programs, Running, Start, initialise};
 use crate::trial::stop::Cancelled;
 use crate::trial::watch::janitor::Janitor;
@@ -19,7 +19,7 @@ use contend_wire::statement::Statement;
 use sha2::{Digest, Sha256};
 use std::fs::{File, Permissions};
 use std::io::{BufRead, BufReader, Read};
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 /// Load scripts sent ahead: one is carried out, one waits, and a third is being made.
@@ -103,19 +103,21 @@ pub fn base(places: &Places<'_>, wanted: &Wanted<'_>, admin: &mut Admin<'_>) -> 
     let (dir, partial) = (places.cache.join(&key), places.loading.join(&key));
     let name = if programs.is_some() { "server" } else { "base.db" };
     let path = dir.join(name);
-    if is_whole(&dir, &path) {
+    if place::is_safe(&dir, &path) && is_whole(&dir, &path) {
         return Ok(Base { path, loaded_rows: None, programs, attached: None });
     }
-    // Missing or damaged.
+    // Missing, damaged, or perhaps changed by another user.
+    place::make(places.cache)?;
     let _ = std::fs::remove_dir_all(&dir);
     let _ = std::fs::remove_dir_all(&partial);
-    std::fs::create_dir_all(&partial).with_context(|| format!("cannot create {}", partial.display()))?;
+    let made = std::fs::DirBuilder::new().recursive(true).mode(place::MODE).create(&partial);
+    made.with_context(|| format!("cannot create {}", partial.display()))?;
     let loaded = match (wanted.engine.server, &programs) {
         (Some(server), Some(programs)) => {
             load_server(&partial, &Private { server, programs }, wanted, places.janitor, admin)
         }
         _ => load(&Database::File(partial.join(name).display().to_string()), wanted, admin)
-            .and_then(|rows| keep_private(&partial.join(name), wanted.workload).map(|()| rows)),
+            .and_then(|rows| protect(&partial.join(name), wanted.workload).map(|()| rows)),
     };
     let loaded = loaded
         .and_then(|rows| {
@@ -132,12 +134,10 @@ pub fn base(places: &Places<'_>, wanted: &Wanted<'_>, admin: &mut Admin<'_>) -> 
     Ok(Base { path, loaded_rows: Some(loaded), programs, attached: None })
 }
 
-/// Only the owner may read rows of a user's program, also in copies for trials.
-fn keep_private(path: &Path, workload: &Workload) -> Result<()> {
-    if workload.tables.iter().all(|table| table.content.is_none()) {
-        return Ok(());
-    }
-    std::fs::set_permissions(path, Permissions::from_mode(0o600))
+/// Only the owner may change data, and read rows of a user's program, also in copies for trials.
+fn protect(path: &Path, workload: &Workload) -> Result<()> {
+    let is_drawn = workload.tables.iter().all(|table| table.content.is_none());
+    std::fs::set_permissions(path, Permissions::from_mode(if is_drawn { 0o644 } else { 0o600 }))
         .with_context(|| format!("cannot protect {}", path.display()))
 }
 

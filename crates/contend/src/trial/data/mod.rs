@@ -4,3 +4,4 @@ pub mod cache;
 pub mod disk;
 pub mod fresh;
 pub mod load;
+pub mod place;
