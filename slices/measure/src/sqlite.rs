@@ -2,9 +2,10 @@
 //! (<https://www.sqlite.org/dbstat.html>).
 
 use crate::model::{Measured, Size, Table, sorted};
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, anyhow, ensure};
 use contend::engine::wal::beside;
 use contend_stats::precision::{Percent, count};
+use rusqlite::ffi::SQLITE_READONLY_ROLLBACK;
 use rusqlite::{Connection, OpenFlags, Row};
 use std::collections::BTreeMap;
 use std::fs;
@@ -22,6 +23,8 @@ GROUP BY s.name, s.pagetype";
 
 /// Ending of the log's name.
 const LOG: &str = "-wal";
+/// Ending of the rollback journal's name.
+const JOURNAL: &str = "-journal";
 
 /// Offset of the header's write version, which is 2 in WAL mode (<https://www.sqlite.org/fileformat.html>).
 const WRITE_VERSION_AT: usize = 18;
@@ -42,7 +45,7 @@ pub fn measured(given: &Path) -> Result<Measured> {
     ensure!(path.is_file(), "{shown} is not a file; name a SQLite database");
     let in_wal_mode = is_in_wal_mode(path).with_context(|| format!("cannot read {shown}"))?;
     let alone = in_wal_mode && !before.has_log;
-    let connection = open(path, alone).with_context(|| format!("cannot read {shown}"))?;
+    let connection = open(path, alone).map_err(|error| unreadable(given, error))?;
     let measured = measure(&connection, given, path, in_wal_mode);
     ensure!(
         !alone || State::of(path)? == before,
@@ -81,6 +84,19 @@ fn open(path: &Path, alone: bool) -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
+/// What SQLite's error means for the user.
+fn unreadable(given: &Path, error: rusqlite::Error) -> anyhow::Error {
+    let shown = given.display();
+    let code = error.sqlite_error().map(|error| error.extended_code);
+    match code {
+        Some(SQLITE_READONLY_ROLLBACK) => anyhow!(
+            "cannot read {shown}: a crash left {shown}{JOURNAL}, and only a program that writes can take its transaction \
+             back; open {shown} once with its program, or measure a copy of both files that sqlite3 has opened"
+        ),
+        _ => anyhow!(error).context(format!("cannot read {shown}")),
+    }
+}
+
 /// Reads the header; only while this process has no connection to the file.
 fn is_in_wal_mode(path: &Path) -> io::Result<bool> {
     let mut head = [0; WRITE_VERSION_AT + 1];
@@ -113,7 +129,7 @@ fn measure(connection: &Connection, shown: &Path, path: &Path, in_wal_mode: bool
     ];
     for (name, suffix, note) in [
         ("log", LOG, "a checkpoint copies it into the database; it shrinks only with journal_size_limit or TRUNCATE"),
-        ("rollback journal", "-journal", "of a transaction under way, or left by one that was cut off"),
+        ("rollback journal", JOURNAL, "of a transaction under way, or kept by journal_mode = PERSIST"),
     ] {
         if let Some(bytes) = fs::metadata(beside(path, suffix)).ok().map(|file| file.len()).filter(|bytes| *bytes > 0) {
             sizes.push(Size::new(name, bytes, note));
@@ -235,6 +251,34 @@ mod tests {
         drop(program);
         let after = State::of(&path).expect("there");
         assert!(!after.has_log && after.bytes == before.bytes && after != before, "{before:?} {after:?}");
+    }
+
+    #[test]
+    fn a_journal_that_a_crash_left_is_named() {
+        let (dir, path) = file("PRAGMA journal_mode = DELETE; CREATE TABLE t (x);");
+        let writer = Connection::open(&path).expect("opened");
+        // A cache this small writes pages into the file before the end of the transaction.
+        let fill = format!("PRAGMA cache_size = 1; BEGIN; INSERT INTO t {NUMBERS} SELECT randomblob(400) FROM n");
+        writer.execute_batch(&fill).expect("written");
+        let copy = dir.path().join("copy.db");
+        for suffix in ["", JOURNAL] {
+            fs::copy(beside(&path, suffix), beside(&copy, suffix)).expect("copied");
+        }
+        drop(writer);
+        let bytes = fs::read(&copy).expect("readable");
+        let said = measured(&copy).expect_err("half a transaction").to_string();
+        assert!(said.contains("a crash left") && said.contains("copy.db-journal, and only a program"), "{said}");
+        assert_eq!(fs::read(&copy).expect("readable"), bytes, "nothing is changed");
+        let count = "SELECT count(*) FROM t";
+        let opened = std::process::Command::new("sqlite3").arg(&copy).arg(count).output().expect("sqlite3 starts");
+        assert!(opened.status.success() && measured(&copy).is_ok(), "{opened:?}");
+    }
+
+    #[test]
+    fn a_journal_that_is_kept_is_a_size() {
+        let (_dir, path) = file("PRAGMA journal_mode = PERSIST; CREATE TABLE t (x);");
+        let found = measured(&path).expect("measured");
+        assert!(found.sizes.iter().any(|size| size.name == "rollback journal" && size.bytes > 0), "{found:?}");
     }
 
     #[test]

@@ -61,6 +61,16 @@ fn line(size: &Size) -> String {
     text + "\n"
 }
 
+/// The table of `other` with the name of this one of `first`. Names that differ in upper and lower case are the same only
+/// if no other table of either database has such a name.
+fn same<'t>(table: &Table, first: &[Table], other: &'t [Table]) -> Option<&'t Table> {
+    let is_alike = |other: &&Table| other.name.eq_ignore_ascii_case(&table.name);
+    let alike: Vec<&Table> = other.iter().filter(is_alike).collect();
+    let exact = alike.iter().find(|other| other.name == table.name);
+    let is_only = alike.len() == 1 && first.iter().filter(is_alike).count() == 1;
+    exact.or(alike.first().filter(|_| is_only)).copied()
+}
+
 /// Each table in every database that has one of this name, with its size relative to the first.
 fn side_by_side(all: &[&Measured]) -> String {
     let mut text = String::from("Side by side, rows and indexes together\n");
@@ -70,14 +80,12 @@ fn side_by_side(all: &[&Measured]) -> String {
     let heads: String = (1..=all.len()).map(|number| format!(" {:>11} {:>7}", format!("[{number}]"), "")).collect();
     let _ = writeln!(text, "\n  {:<NAME_MAX$}{}", "table", heads.trim_end());
     for table in &all[0].tables {
-        let in_each: Vec<Option<&Table>> = all
-            .iter()
-            .map(|measured| measured.tables.iter().find(|other| other.name.eq_ignore_ascii_case(&table.name)))
-            .collect();
-        if in_each[1..].iter().all(Option::is_none) {
+        let others: Vec<_> = all[1..].iter().map(|other| same(table, &all[0].tables, &other.tables)).collect();
+        if others.iter().all(Option::is_none) {
             continue;
         }
-        let cells: String = in_each.iter().enumerate().map(|(number, found)| cell(number, *found, table)).collect();
+        let in_each = std::iter::once(Some(table)).chain(others);
+        let cells: String = in_each.enumerate().map(|(number, found)| cell(number, found, table)).collect();
         let _ = writeln!(text, "  {:<NAME_MAX$}{}", shortened(&table.name), cells.trim_end());
     }
     text
@@ -86,7 +94,7 @@ fn side_by_side(all: &[&Measured]) -> String {
 fn cell(number: usize, found: Option<&Table>, first: &Table) -> String {
     let Some(found) = found else { return format!(" {:>11} {:>7}", "-", "") };
     let ratio = match (number, found.bytes(), first.bytes()) {
-        (1.., Some(found), Some(first)) => Ratio(found as f64 / first.max(1) as f64).to_string(),
+        (1.., Some(found), Some(first @ 1..)) => Ratio(found as f64 / first as f64).to_string(),
         _ => String::new(),
     };
     format!(" {:>11} {ratio:>7}", known(found.bytes()))
@@ -126,6 +134,31 @@ mod tests {
             sizes: vec![Size::new("database", rows_bytes, "of words ".repeat(20))],
             tables: vec![table(&"long".repeat(20), rows_bytes), table("post", 10)],
         }
+    }
+
+    fn tables(given: &[(&str, u64)]) -> Measured {
+        let table = |(name, bytes): &(&str, u64)| Table {
+            name: (*name).to_string(),
+            rows_bytes: Some(*bytes),
+            index_bytes: Some(0),
+            ..Table::default()
+        };
+        Measured { tables: given.iter().map(table).collect(), ..database("one", 1) }
+    }
+
+    #[test]
+    fn tables_are_compared_with_those_of_the_same_name() {
+        let compared = |first: &[(&str, u64)], other: &[(&str, u64)]| -> Vec<String> {
+            let (first, other) = (tables(first), tables(other));
+            let text = side_by_side(&[&first, &other]);
+            text.lines().skip(5).map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
+        };
+        let two = [("Post", 200), ("post", 10)];
+        assert_eq!(compared(&two, &two), ["Post 200 B 200 B 1.00 x", "post 10 B 10 B 1.00 x"]);
+        assert_eq!(compared(&two, &[("post", 20)]), ["post 10 B 20 B 2.00 x"]);
+        assert_eq!(compared(&[("POST", 10)], &two), [""; 0], "it is one of two");
+        assert_eq!(compared(&[("POST", 10)], &two[1..]), ["POST 10 B 10 B 1.00 x"]);
+        assert_eq!(compared(&[("post", 0)], &two[1..]), ["post 0 B 10 B"], "no ratio to nothing");
     }
 
     #[test]
