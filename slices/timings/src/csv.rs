@@ -4,7 +4,7 @@
 //! `runs`: number of runs of which the value is the median. Lines that begin with `#` are comments.
 
 use super::model::{CsvOptions, Pairing, UnusedLine};
-use super::value::{self, Measured, Unit};
+use super::value::{self, Measured, Per, Unit};
 use std::fmt;
 
 const EXCLUDED: &str = "excluded";
@@ -80,8 +80,10 @@ struct Columns {
     pair: Option<usize>,
     excluded: Option<usize>,
     runs: Option<usize>,
-    /// Unit of values that are plain numbers.
+    /// Unit of durations that are plain numbers.
     unit: Option<Unit>,
+    /// Time of rates that are plain numbers; `None` if the column's name is not that of a rate.
+    per: Option<Per>,
 }
 
 /// Index of the column with this name.
@@ -123,6 +125,7 @@ impl Columns {
             excluded: position(EXCLUDED)?,
             runs: position(RUNS)?,
             unit: unit(options)?,
+            per: value::rate(&options.value),
         })
     }
 }
@@ -179,7 +182,7 @@ pub fn read(text: &str, options: &CsvOptions) -> Result<Table, CsvError> {
     }
     // A column has one unit: what its name or one of its cells says holds for all.
     let is_per_second = |row: &Row| matches!(row.value, Measured::PerSecond(_));
-    if value::rate(&options.value) == Some(true) || table.rows.iter().any(is_per_second) {
+    if columns.per == Some(Per::Second) || table.rows.iter().any(is_per_second) {
         table.rows.iter_mut().for_each(|row| row.value = row.value.per_second());
     }
     Ok(table)
@@ -224,6 +227,10 @@ fn read_line(
         false => value::parse_duration(text, columns.unit),
     };
     let value = value.map_err(|message| at(&options.value, message))?;
+    if matches!(value, Measured::PerSecond(_)) && columns.per == Some(Per::OtherTime) {
+        let message = format!("`{text}` is a rate per second, and the column's name says another time");
+        return Err(at(&options.value, message + "; write all values in one unit, and name the column after it"));
+    }
     let not_runs = |cell: &String| at(RUNS, format!("`{cell}` is not a number of runs"));
     let runs = columns.runs.map(cell).filter(|cell| !cell.is_empty());
     let runs = runs.map(|cell| cell.parse().map_err(|_| not_runs(&cell))).transpose()?;

@@ -164,6 +164,14 @@ fn rates_are_better_when_higher() {
     };
     assert_eq!(medians("req_per_min"), [101.5, 201.5].map(Measured::Number));
     assert_eq!(medians("req_per_s"), [101.5, 201.5].map(Measured::PerSecond));
+    let options = CsvOptions { value: "req_per_min".into(), ..options };
+    assert_eq!(
+        error("variant,req_per_min\nold,6001\nnew,100.1/s\n", &options),
+        "line 3, column `req_per_min`: `100.1/s` is a rate per second, and the column's name says another time; write \
+         all values in one unit, and name the column after it"
+    );
+    let absurd = error("variant,req_per_min\nold,1e-320\nnew,1e308\n", &options);
+    assert!(absurd.starts_with("line 2, column `req_per_min`: `1e-320` is not between 1e-6 and 1e15; "), "{absurd}");
     assert_eq!(Measured::Number(201.5).to_string(), "202");
     assert_eq!(serde_json::to_value(Measured::Number(201.5)).unwrap(), serde_json::json!({"number": 201.5}));
 }

@@ -4,6 +4,7 @@ use contend::units;
 use contend_stats::precision::{Ns, Rate, plain};
 use serde::{Serialize, Serializer};
 use std::fmt;
+use std::ops::RangeInclusive;
 
 /// A value above zero.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -91,9 +92,19 @@ impl Unit {
     }
 }
 
-/// Whether a column's name is that of a rate, and then whether of one per second: `req/s`, `rows per second`, `ops_s`, `TPS`;
-/// `req_per_min` and `rate` are others. A count before a shorter unit is a time: `req_ms`.
-pub fn rate(column: &str) -> Option<bool> {
+/// The time of a rate, as the name of its column says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Per {
+    /// `req/s`, `rows per second`, `ops_s`, `TPS`.
+    Second,
+    /// `req_per_min`.
+    OtherTime,
+    /// `rate`.
+    Unnamed,
+}
+
+/// Whether a column's name is that of a rate, and of which one. A count before a shorter unit is a time: `req_ms`.
+pub fn rate(column: &str) -> Option<Per> {
     const COUNTS: [&str; 32] = [
         "op",
         "ops",
@@ -141,8 +152,10 @@ pub fn rate(column: &str) -> Option<bool> {
     let time = words.windows(2).find(|two| after_per(two)).map(|two| two[1]).or_else(|| Some(by_sign.next()?.1));
     let is_one = |names: &[&str]| words.iter().any(|word| names.contains(word));
     match time {
-        Some(time) => Some(is_second(time)),
-        None => (is_one(&PER_SECOND) || is_one(&RATES)).then(|| is_one(&PER_SECOND)),
+        Some(time) if is_second(time) => Some(Per::Second),
+        Some(_) => Some(Per::OtherTime),
+        None if is_one(&PER_SECOND) => Some(Per::Second),
+        None => is_one(&RATES).then_some(Per::Unnamed),
     }
 }
 
@@ -171,6 +184,9 @@ pub fn parse_duration(text: &str, unit: Option<Unit>) -> Result<Measured, String
     }
 }
 
+/// Rates outside these bounds cannot be shown with their digits, and are no measurements.
+const RATES: RangeInclusive<f64> = 1e-6..=1e15;
+
 /// A rate: a number, with or without `/s` behind it.
 pub fn parse_rate(text: &str) -> Result<Measured, String> {
     let text = text.trim();
@@ -178,6 +194,9 @@ pub fn parse_rate(text: &str) -> Result<Measured, String> {
     match number(per_second.unwrap_or(text).trim_end()) {
         None => Err(format!("`{text}` is not a rate; a rate is written 6780.6 or 6780.6/s")),
         Some(0.0) => Err(format!("`{text}` is zero: no ratio can be made")),
+        Some(rate) if !RATES.contains(&rate) => {
+            Err(format!("`{text}` is not between 1e-6 and 1e15; give the column another unit if it is a rate"))
+        }
         Some(rate) if per_second.is_some() => Ok(Measured::PerSecond(rate)),
         Some(rate) => Ok(Measured::Number(rate)),
     }
@@ -329,10 +348,15 @@ mod tests {
     fn a_column_of_rates_is_known_by_its_name() {
         for name in ["req_per_s", "ops_s", "TPS", "req/s", "rows per second", "a (ops/sec)", "transactions_s", "MiB/s"]
         {
-            assert_eq!(rate(name), Some(true), "{name}");
+            assert_eq!(rate(name), Some(Per::Second), "{name}");
         }
-        for name in ["req_per_min", "ops/h", "Throughput", "rate"] {
-            assert_eq!(rate(name), Some(false), "{name}");
+        for (name, per) in [
+            ("req_per_min", Per::OtherTime),
+            ("ops/h", Per::OtherTime),
+            ("Throughput", Per::Unnamed),
+            ("rate", Per::Unnamed),
+        ] {
+            assert_eq!(rate(name), Some(per), "{name}");
         }
         for name in [
             "time_ms",
@@ -359,7 +383,7 @@ mod tests {
         for text in ["6780.6/s", "6780.6 /s"] {
             assert_eq!(parse_rate(text), Ok(Measured::PerSecond(6780.6)));
         }
-        for text in ["", "0", "-1", "10:26", "3 ms", "NaN"] {
+        for text in ["", "0", "-1", "10:26", "3 ms", "NaN", "1e-320", "1e308", "1e308/s"] {
             assert!(parse_rate(text).is_err(), "{text}");
         }
     }
