@@ -69,7 +69,7 @@ pub struct Weighted {
 }
 
 impl Weighted {
-    /// `weights` must be finite, not negative, and not all zero.
+    /// `weights` must not be negative nor all zero, and their sum must be finite.
     pub fn new(weights: impl IntoIterator<Item = f64>) -> Self {
         let mut sum = 0.0;
         let cumulative = weights.into_iter().map(|weight| {

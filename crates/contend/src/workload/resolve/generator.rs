@@ -401,16 +401,20 @@ impl Resolver<'_> {
 /// The sum of weights.
 ///
 /// # Errors
-/// In words, if one is negative or all are zero.
+/// In words, if one is negative or no finite number, or if the sum is zero or infinite.
 pub fn check_weights(weights: impl Iterator<Item = f64>) -> Result<f64, String> {
     let mut sum = 0.0;
     for weight in weights {
         if !weight.is_finite() || weight < 0.0 {
-            return Err(format!("must not be negative, found {weight}"));
+            return Err(format!("must be finite numbers that are not negative, found {weight}"));
         }
         sum += weight;
     }
-    if sum > 0.0 { Ok(sum) } else { Err("sum to zero".to_string()) }
+    match sum {
+        0.0 => Err("sum to zero".to_string()),
+        _ if sum.is_infinite() => Err("are too large for their sum; divide all of them by the same number".to_string()),
+        _ => Ok(sum),
+    }
 }
 
 /// Texts and holes `{...}` of a format; `{{` and `}}` stand for braces.

@@ -109,6 +109,7 @@ fn generators() {
         "price = { choice = [1, 2], weights = [1] }",
         "price = { choice = [] }",
         "price = { blocks = [1, 2], shares = [1, -1] }",
+        "price = { blocks = [1, 2], shares = [1e308, 1e308] }",
         "price = { cycle = [] }",
         "price = { time = [\"yesterday\", \"2024-01-01\"] }",
         "price = { time = [\"2025-01-01\", \"2024-01-01\"] }",
@@ -178,7 +179,9 @@ fn profiles_roles_and_invariants() {
     let mut m = Messages::default();
     m.wrong("mix = { look = 3, add = 1 }", "mix = { look = 3, ad = 1 }");
     m.wrong("mix = { look = 3, add = 1 }", "mix = { look = 0 }");
-    m.wrong("mix = { look = 3, add = 1 }", "mix = { look = -1 }");
+    for weights in ["look = -1", "look = 3, add = nan", "look = 3, add = inf", "look = 1e308, add = 1e308"] {
+        m.wrong("mix = { look = 3, add = 1 }", &format!("mix = {{ {weights} }}"));
+    }
     m.wrong("clients = 2", "clients = -2");
     m.wrong("clients = 2", "clients = \"items\"");
     m.wrong("clients = 2", "profile = \"none\"");
