@@ -118,8 +118,8 @@ pub struct Comparison {
     pub rounds_needed: Option<u32>,
 }
 
-/// Compares two arms over their rounds. `why_not` is the caller's reason why they may not be compared (tiers differ,
-/// no common round, unequal work, a round without a value, drift).
+/// Compares two arms over their rounds. `why_not` is the caller's reason why they may not be compared, such as
+/// different tiers, unequal work or drift.
 pub fn compare_rounds(rounds: &[RoundPair], direction: Direction, margin: f64, why_not: Option<&str>) -> Comparison {
     compare_rounds_by(Looks::Once, rounds, direction, margin, why_not)
 }

@@ -15,7 +15,6 @@ use contend::analysis::estimate::Estimator;
 use contend::analysis::metric::{self, Metric};
 use contend::analysis::trial::Scope;
 use contend::outcome::Outcome;
-use contend::outcome::reason::Invalid;
 use contend::record::parts::StudyRecord;
 use contend::record::store::Record;
 use contend_stats::interval::median;
@@ -136,12 +135,9 @@ pub fn failed(name: String, a: &Cell, (findings, b): (&Findings<'_>, &Cell)) -> 
     Some(Judged { line: format!("{name}: failed: {why}."), name, judgement: Judgement::Failed })
 }
 
-/// Whether each trial of a contender, all of them invalid, has a reason other than the machine, the clock or the generator, which a
-/// faster contender can exhaust.
+/// Whether each trial of a contender, all of them invalid, has a reason that the machine does not explain.
 fn is_its_fault(findings: &Findings<'_>, cell: &Cell) -> bool {
-    let of_others =
-        |kind| matches!(kind, Invalid::GeneratorLimited | Invalid::LittlesLaw | Invalid::NotCredible | Invalid::Clock);
-    let has_own = |row: &usize| findings.rows[*row].reasons.iter().any(|reason| !of_others(reason.kind));
+    let has_own = |row: &usize| findings.rows[*row].reasons.iter().any(|reason| !reason.kind.is_of_machine());
     !cell.invalid.is_empty() && cell.invalid.iter().all(has_own)
 }
 

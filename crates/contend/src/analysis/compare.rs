@@ -8,7 +8,7 @@ use crate::analysis::metric::{Metric, plain};
 use crate::analysis::responses::{self, Responses};
 use crate::analysis::trial::{Measure, Scope, TrialRow};
 use crate::outcome::Outcome;
-use crate::outcome::reason::Invalid;
+use crate::outcome::reason::Bias;
 use crate::stats::effect::{self, Effect};
 use crate::stats::interval::{Interval, MIN_ROUNDS};
 use crate::stats::precision::counted;
@@ -34,14 +34,14 @@ pub struct Compared {
 pub fn compare(on: &Estimator<'_>, baseline: &Cell, candidate: &Cell, metric: &Metric) -> Compared {
     let study = on.study;
     let rounds = common_rounds(on.rows, baseline, candidate);
-    let why_not = not_comparable(on, &rounds, baseline, candidate, metric)
+    let forbidden = not_comparable(on, &rounds, baseline, candidate, metric)
         .or_else(|| drift_of(on, &rounds, metric))
         .or_else(|| no_interval(study, metric));
     let mut comparison = match metric.quantile() {
-        Some(of) => compare_quantile(on, &rounds, (baseline, candidate), (of, metric.direction), why_not),
+        Some(of) => compare_quantile(on, &rounds, (baseline, candidate), (of, metric.direction), forbidden),
         None => {
             let pairs = pairs(on, &rounds, metric);
-            verdict::compare_rounds_by(study.looks(), &pairs, metric.direction, study.margin, why_not.as_deref())
+            verdict::compare_rounds_by(study.looks(), &pairs, metric.direction, study.margin, forbidden.as_deref())
         }
     };
     if both_kept_up(on, baseline, candidate, metric) {
@@ -152,8 +152,8 @@ fn not_comparable(
         );
     }
     let cells = [baseline, candidate];
-    let no_mean = || cells.into_iter().find_map(|cell| no_mean(cell, metric, label(cell)));
-    if let Some(why) = unequal_work(on, baseline, candidate, metric).or_else(no_mean) {
+    let lacks_mean = || cells.into_iter().find_map(|cell| no_mean(cell, metric, label(cell)));
+    if let Some(why) = unequal_work(on, baseline, candidate, metric).or_else(lacks_mean) {
         return Some(why);
     }
     let pairs = pairs(on, rounds, metric);
@@ -189,16 +189,14 @@ fn not_in_every_round(study: &Study, metric: &Metric, without: Option<&str>) -> 
 /// Why the valid rounds of a cell are a biased choice: others do not count because of the very speed that is compared.
 pub fn lost_rounds(on: &Estimator<'_>, cell: &Cell, label: &str) -> Option<String> {
     let all = cell.valid.len() + cell.invalid.len();
-    let lost = |kind: Invalid| {
-        let is_lost = |&&row: &&usize| on.rows[row].reasons.iter().any(|reason| reason.kind == kind);
-        Some(cell.invalid.iter().filter(is_lost).count()).filter(|lost| *lost > 0)
-    };
-    let nothing = lost(Invalid::NothingDone).map(|k| {
-        format!("in {k} of {} {label} committed nothing, and the others are its better ones", counted(all, "round"))
-    });
-    nothing.or_else(|| {
-        let k = lost(Invalid::GeneratorLimited)?;
-        Some(format!("in {k} of {} the clients of {label} were the limit, in its faster ones", counted(all, "round")))
+    [Bias::Better, Bias::Slower].into_iter().find_map(|bias| {
+        let is_biased = |row: usize| on.rows[row].reasons.iter().any(|of| of.kind.biases_the_rest() == Some(bias));
+        let lost = cell.invalid.iter().filter(|&&row| is_biased(row)).count();
+        let of = format!("in {lost} of {}", counted(all, "round"));
+        (lost > 0).then(|| match bias {
+            Bias::Better => format!("{of} {label} committed nothing, and the others are its better ones"),
+            Bias::Slower => format!("{of} the clients of {label} were the limit, in its faster ones"),
+        })
     })
 }
 
@@ -276,13 +274,13 @@ fn compare_quantile(
     rounds: &[Pair<'_>],
     (baseline, candidate): (&Cell, &Cell),
     ((measure, quantile, scope), direction): ((Measure, Quantile, Scope), Direction),
-    why_not: Option<String>,
+    forbidden: Option<String>,
 ) -> Comparison {
     let study = on.study;
     let sides = [0, 1].map(|side| rounds.iter().map(move |pair| [pair.0, pair.1][side]));
     let observed = sides.clone().map(|rows| observed(rows, measure, scope).unwrap_or_default());
     let ranked = [0, 1].map(|side| observed[side].ranked());
-    let unprintable = |side: usize| {
+    let not_printed = |side: usize| {
         let label = &study.contenders[[baseline, candidate][side].contender].label;
         let shown = dist::shown(&ranked[side], quantile, on.as_published());
         unprintable_value(shown.value, observed[side].unsent, quantile, label)
@@ -294,15 +292,15 @@ fn compare_quantile(
     let pair = RoundPair { baseline: values[0], candidate: values[1] };
     let center = pair.log_ratio();
     let no_ratio = || center.is_none().then(|| verdict::no_ratio(&[pair]));
-    let why_not = unprintable(0).or_else(|| unprintable(1)).or(why_not).or_else(no_ratio);
+    let forbidden = not_printed(0).or_else(|| not_printed(1)).or(forbidden).or_else(no_ratio);
     let [b, c] = sides.map(|rows| histograms(rows, measure, scope));
     let interval = b.zip(c).filter(|_| quantile != Quantile::Max).and_then(|(b, c)| {
         let ratio = bootstrap::quantile_ratio_interval(&b, &c, quantile, study.load.seed)?;
         Some(Interval { low: ratio.low.ln(), high: ratio.high.ln(), coverage: ratio.coverage })
     });
     let ratio = LnRatio { center, interval, rounds: rounds.len() };
-    let mut comparison = verdict::judge(ratio, direction, study.margin, why_not.as_deref());
-    if rounds.len() < MIN_ROUNDS && why_not.is_none() {
+    let mut comparison = verdict::judge(ratio, direction, study.margin, forbidden.as_deref());
+    if rounds.len() < MIN_ROUNDS && forbidden.is_none() {
         comparison.verdict = Verdict::NoWords;
     }
     comparison

@@ -162,9 +162,10 @@ pub fn excuse(clients: &mut BTreeMap<u32, ClientTally>, of_worker: &[u32], queue
 
 /// Little's law of the clients. The pauses are those of the plan: `check::samples` compares every due time with it.
 ///
-/// Each client must account for its own time. With more busy clients than processors, a client can lose the processor between two
-/// operations: then all clients together must account for it, and each alone only beyond what such turns take of a short window.
-/// One that wakes from a pause there waits for its turn, which is no gap.
+/// Each client alone, and all together, account for their time within [`little::MAX_GAP_SHARE`]. The limit is loose
+/// ([`little::MAX_GAP_SHARE_LOOSE`]) for each alone in a crowded window, where a client can lose the processor between two
+/// operations, and for each and all in an open loop. In a crowded window the time from waking to its turn is no gap. The limit of
+/// time that is counted twice is never loose.
 pub fn littles_law(clients: &BTreeMap<u32, ClientTally>, excuses: Excuses) -> Option<Reason> {
     let late_ns = |client: &ClientTally| match excuses {
         Excuses { late_is_work: true, .. } => client.late_ns,
@@ -233,7 +234,7 @@ pub fn head_room(overhead_ns_per_operation: u64, tally: &Tally) -> Option<Reason
 pub fn add_nothing_done(reasons: &mut Vec<Reason>, tally: &Tally, by_a_service: bool) {
     let counts = tally.counts(|_| true);
     if counts.planned() > counts.outcome(Outcome::Unsent) {
-        reasons.retain(|reason| !matches!(reason.kind, Invalid::LittlesLaw | Invalid::GeneratorLimited));
+        reasons.retain(|reason| !reason.kind.is_of_pace());
     }
     reasons.push(nothing_done(tally, by_a_service));
 }

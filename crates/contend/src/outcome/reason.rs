@@ -101,21 +101,73 @@ impl Invalid {
         }
     }
 
+    /// What follows from the reason. One place without a wildcard, so that the compiler asks for a new kind.
+    fn meaning(self) -> Meaning {
+        use Invalid::*;
+        match self {
+            Prepare | NotStarted | NotReady | WorkerDied | ServerDied | Stalled | Protocol | Exhausted => Meaning::NONE,
+            Clock => Meaning { machine: true, ..Meaning::NONE },
+            Settings | Samples | Accounts | Invariant | Commits | Answers | Control => {
+                Meaning { work: true, ..Meaning::NONE }
+            }
+            LittlesLaw => Meaning { speed: true, pace: true, machine: true, ..Meaning::NONE },
+            GeneratorLimited => {
+                Meaning { speed: true, pace: true, machine: true, bias: Some(Bias::Slower), ..Meaning::NONE }
+            }
+            NothingDone => Meaning { speed: true, bias: Some(Bias::Better), ..Meaning::NONE },
+            NotCredible => Meaning { speed: true, machine: true, ..Meaning::NONE },
+        }
+    }
+
     /// Whether the reason concerns only the speed of the trial.
     pub fn is_of_speed(self) -> bool {
-        matches!(self, Invalid::LittlesLaw | Invalid::GeneratorLimited | Invalid::NothingDone | Invalid::NotCredible)
+        self.meaning().speed
     }
 
     /// Whether what was done or reported is wrong. No disturbance of the machine explains that.
     pub fn is_of_work(self) -> bool {
-        use Invalid::{Accounts, Answers, Commits, Control, Invariant, Samples, Settings};
-        matches!(self, Settings | Samples | Accounts | Invariant | Commits | Answers | Control)
+        self.meaning().work
+    }
+
+    /// Whether a share of time is too large. A slow machine causes that with any disk, and so do operations that fail at once.
+    pub fn is_of_pace(self) -> bool {
+        self.meaning().pace
+    }
+
+    /// Whether the machine, a clock or the generator may be the cause, which a faster contender can exhaust.
+    pub fn is_of_machine(self) -> bool {
+        self.meaning().machine
+    }
+
+    /// How the other rounds are a biased choice, because the very speed that is compared is the cause.
+    pub fn biases_the_rest(self) -> Option<Bias> {
+        self.meaning().bias
     }
 
     /// The reason with what was found.
     pub fn because(self, detail: impl Into<String>) -> Reason {
         Reason { kind: self, detail: detail.into(), against: None }
     }
+}
+
+/// What the rounds without a reason are, compared with those that have it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Bias {
+    Better,
+    Slower,
+}
+
+/// The answers of the methods of [`Invalid`].
+struct Meaning {
+    speed: bool,
+    work: bool,
+    pace: bool,
+    machine: bool,
+    bias: Option<Bias>,
+}
+
+impl Meaning {
+    const NONE: Meaning = Meaning { speed: false, work: false, pace: false, machine: false, bias: None };
 }
 
 impl From<Invalid> for &'static str {

@@ -92,15 +92,10 @@ fn unless_disk_full(bench: &Bench<'_>, done: Result<Done, Failure>) -> Result<Do
 /// The first reason that a full disk may have caused. A disk that rejects every commit leaves no other reason than `nothing-done`.
 fn perhaps_of_disk(done: &Result<Done, Failure>) -> Option<&Reason> {
     match done {
-        Ok(done) => done.invalid.iter().find(|reason| !is_of_pace(reason.kind)),
+        Ok(done) => done.invalid.iter().find(|reason| !reason.kind.is_of_pace()),
         Err(Failure::Invalid(reason)) => Some(reason),
         Err(_) => None,
     }
-}
-
-/// Reasons that a slow machine gives with any disk.
-fn is_of_pace(kind: Invalid) -> bool {
-    matches!(kind, Invalid::LittlesLaw | Invalid::GeneratorLimited)
 }
 
 /// How long a server may take to end after it was killed.
