@@ -2,7 +2,10 @@
 //! size.
 
 use super::{Language, Program, SYNC_MS, findings_until, may_trace, place, source, watch};
+use crate::support::root;
 use serde_json::Value;
+use std::collections::BTreeSet;
+use std::fs;
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 
@@ -245,6 +248,37 @@ fn findings_are_the_same_with_a_rollback_journal() {
         (command, planted(name))
     });
     finds_in(in_c.into(), &[]);
+}
+
+/// The kinds of an enum `Kind`, as records have them: `ReadThenWrite` is `read-then-write`.
+fn kinds_of(source: &str) -> Vec<String> {
+    let text = fs::read_to_string(root().join("slices/watch/src").join(source)).expect("readable");
+    let body = text.split_once("pub enum Kind {").and_then(|(_, rest)| rest.split_once("\n}")).expect("the enum").0;
+    let names = body.lines().filter_map(|line| line.strip_prefix("    ")?.split([' ', '{', ',']).next());
+    let kebab = |name: &str| {
+        let small = |c: char| if c.is_uppercase() { format!("-{}", c.to_ascii_lowercase()) } else { c.to_string() };
+        name.chars().map(small).collect::<String>().trim_start_matches('-').to_string()
+    };
+    names.filter(|name| name.starts_with(char::is_uppercase)).map(kebab).collect()
+}
+
+#[test]
+fn no_finding_is_without_a_program_and_a_row() {
+    let (of_sqlite, of_servers) = (kinds_of("finding.rs"), kinds_of("server/finding.rs"));
+    let mut planted: BTreeSet<&str> = PLANTED.iter().map(|(_, kind, _)| *kind).collect();
+    // Its program is above, watched without statements.
+    planted.insert("refused-at-once");
+    assert_eq!(planted, of_sqlite.iter().map(String::as_str).collect());
+    let servers = include_str!("servers.rs");
+    let unplanted: Vec<&String> = of_servers.iter().filter(|kind| !servers.contains(&format!("\"{kind}\""))).collect();
+    assert!(unplanted.is_empty(), "tests/watch/servers.rs plants no {unplanted:?}");
+    let page = fs::read_to_string(root().join("docs/watch.md")).expect("the page");
+    let (sqlite, server) = page.split_once("\n## Servers").expect("the chapter");
+    for (kinds, text) in [(of_sqlite, sqlite), (of_servers, server)] {
+        let unexplained: Vec<&String> =
+            kinds.iter().filter(|kind| !text.contains(&format!("\n| `{kind}` |"))).collect();
+        assert!(unexplained.is_empty(), "docs/watch.md has no row for {unexplained:?}");
+    }
 }
 
 /// A kind of finding, and whether one is as wanted.

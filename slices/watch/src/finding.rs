@@ -76,42 +76,73 @@ impl Kind {
     /// Its place among findings: what keeps others out, then who was refused, then what costs a process its own time.
     pub fn rank(&self) -> u8 {
         match self {
+            Kind::ProgramHoldsLock { .. }
+            | Kind::IdleInTransaction { .. }
+            | Kind::LongTransaction { .. }
+            | Kind::Starvation { .. }
+            | Kind::Disk { .. }
+            | Kind::ReadersBlockWriter { .. }
+            | Kind::ReaderPinsLog { .. }
+            | Kind::LogNeverRestarts { .. }
+            | Kind::CheckpointBlocksWriters { .. } => 0,
             Kind::ReadThenWrite { .. }
             | Kind::NoBusyTimeout { .. }
             | Kind::RefusedAtOnce { .. }
             | Kind::TimeoutTooShort { .. } => 1,
             Kind::CheckpointInCommit { .. } | Kind::SmallCommits { .. } | Kind::OpenCloseChurn { .. } => 2,
-            _ => 0,
+        }
+    }
+
+    /// Whether it is found only where statements are seen.
+    pub fn needs_statements(&self) -> bool {
+        match self {
+            Kind::ProgramHoldsLock { .. }
+            | Kind::IdleInTransaction { .. }
+            | Kind::ReadThenWrite { .. }
+            | Kind::NoBusyTimeout { .. } => true,
+            Kind::LongTransaction { .. }
+            | Kind::RefusedAtOnce { .. }
+            | Kind::TimeoutTooShort { .. }
+            | Kind::Starvation { .. }
+            | Kind::Disk { .. }
+            | Kind::ReadersBlockWriter { .. }
+            | Kind::ReaderPinsLog { .. }
+            | Kind::LogNeverRestarts { .. }
+            | Kind::CheckpointBlocksWriters { .. }
+            | Kind::CheckpointInCommit { .. }
+            | Kind::SmallCommits { .. }
+            | Kind::OpenCloseChurn { .. } => false,
         }
     }
 
     /// How often it happened, if that is counted.
     pub fn times(&self) -> Option<u64> {
+        self.counted().0
+    }
+
+    /// Its time in all, if that is counted.
+    pub fn total_ns(&self) -> Option<u64> {
+        self.counted().1
+    }
+
+    fn counted(&self) -> (Option<u64>, Option<u64>) {
         match self {
-            Kind::ProgramHoldsLock { holds: times, .. }
-            | Kind::LongTransaction { holds: times, .. }
+            Kind::ProgramHoldsLock { holds: times, outside_ns: ns, .. }
+            | Kind::ReadersBlockWriter { times, waited_ns: ns, .. } => (Some(*times), Some(*ns)),
+            Kind::LongTransaction { holds: times, .. }
             | Kind::ReadThenWrite { refused: times, .. }
             | Kind::NoBusyTimeout { refused: times, .. }
             | Kind::RefusedAtOnce { refused: times, .. }
             | Kind::TimeoutTooShort { gave_up: times, .. }
-            | Kind::ReadersBlockWriter { times, .. }
             | Kind::CheckpointBlocksWriters { times, .. }
-            | Kind::CheckpointInCommit { times, .. } => Some(*times),
+            | Kind::CheckpointInCommit { times, .. } => (Some(*times), None),
             Kind::IdleInTransaction { .. }
             | Kind::Starvation { .. }
             | Kind::Disk { .. }
             | Kind::ReaderPinsLog { .. }
             | Kind::LogNeverRestarts { .. }
             | Kind::SmallCommits { .. }
-            | Kind::OpenCloseChurn { .. } => None,
-        }
-    }
-
-    /// Its time in all, if that is counted.
-    pub fn total_ns(&self) -> Option<u64> {
-        match self {
-            Kind::ProgramHoldsLock { outside_ns: ns, .. } | Kind::ReadersBlockWriter { waited_ns: ns, .. } => Some(*ns),
-            _ => None,
+            | Kind::OpenCloseChurn { .. } => (None, None),
         }
     }
 

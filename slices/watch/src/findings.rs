@@ -131,7 +131,13 @@ impl<'t> View<'t> {
             | Kind::NoBusyTimeout { refused, .. }
             | Kind::RefusedAtOnce { refused, .. } => refused * REFUSAL_NS,
             Kind::TimeoutTooShort { .. } => tally.map_or(0, |tally| tally.gave_up.total_ns),
-            _ => 0,
+            // `Moment` has the costs of what it finds; the others keep no other process waiting.
+            Kind::IdleInTransaction { .. }
+            | Kind::ReaderPinsLog { .. }
+            | Kind::LogNeverRestarts { .. }
+            | Kind::CheckpointInCommit { .. }
+            | Kind::SmallCommits { .. }
+            | Kind::OpenCloseChurn { .. } => 0,
         };
         Finding { cost_ns, ..self.now.finding(pid, case) }
     }

@@ -56,15 +56,8 @@ pub fn words(finding: &Finding, name: &dyn Fn(u32) -> String, thread: &dyn Fn(u3
 /// The thread of a finding. Where statements are seen, its number is that of a connection, which has it from its first
 /// thread: another one may use it now. `is_visible`: whether statements of the process are seen at this time.
 pub fn thread_or_connection(finding: &Finding, is_visible: bool, thread: String) -> String {
-    // An ended process has no visible statements any more. These kinds are made only where statements are seen.
-    let needs_statements = matches!(
-        finding.case.kind,
-        Kind::ProgramHoldsLock { .. }
-            | Kind::IdleInTransaction { .. }
-            | Kind::ReadThenWrite { .. }
-            | Kind::NoBusyTimeout { .. }
-    );
-    let is_connections = is_visible || needs_statements || finding.case.sql.is_some();
+    // An ended process has no visible statements any more.
+    let is_connections = is_visible || finding.case.kind.needs_statements() || finding.case.sql.is_some();
     if is_connections { format!("the connection that {thread} was the first to use") } else { thread }
 }
 
