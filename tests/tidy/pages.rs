@@ -1,6 +1,7 @@
 //! The pages: links lead to a heading that exists, guides name sources that exist, lines are wrapped.
 
 use super::source::{assert_none, files, root, shown};
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -86,6 +87,30 @@ fn sources_that_a_guide_names_exist() {
         }
     }
     assert!(seen > 60, "only {seen} names were found");
+    assert_none(problems);
+}
+
+/// A name of several words in a chapter of the tour, such as a function's, is in one of the files that the chapter names.
+#[test]
+fn names_in_the_tour_are_in_its_files() {
+    let sources: Vec<String> = files(&root(), &SOURCES).iter().map(|path| shown(path)).collect();
+    let tour = fs::read_to_string(root().join("docs/tour.md")).expect("readable");
+    let (mut problems, mut seen) = (vec![], 0);
+    for chapter in tour.split("\n### ").skip(1) {
+        let quoted = || chapter.split('`').skip(1).step_by(2);
+        let is_named = |path: &&String| quoted().any(|name| exists(name, std::slice::from_ref(path)));
+        let read = |path| fs::read_to_string(root().join(path)).expect("readable");
+        let text: String = sources.iter().filter(is_named).map(read).collect();
+        let words: BTreeSet<&str> = text.split(|c: char| !c.is_alphanumeric() && c != '_').collect();
+        let is_name = |name: &&str| name.contains('_') && name.chars().all(|c| c.is_ascii_lowercase() || c == '_');
+        for name in quoted().filter(is_name) {
+            seen += 1;
+            if !words.contains(name) {
+                problems.push(format!("docs/tour.md: `{name}` is in no file of its chapter"));
+            }
+        }
+    }
+    assert!(seen > 30, "only {seen} names were found");
     assert_none(problems);
 }
 
