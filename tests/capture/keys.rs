@@ -59,6 +59,7 @@ fn keys_of_a_cache_and_of_a_queue_find_their_rows() {
         assert!(workload.contains("VALUES (:a0_1) RETURNING \\\"id\\\"\"\nkeep = "), "{values}: {workload}");
         let study = std::fs::read_to_string(bench.path("taken/study.toml")).expect("written");
         assert!(study.contains("cache_size = -4000, foreign_keys = \"on\" }"), "{values}: {study}");
+        assert!(study.contains("as in an empty queue, counts as rejected"), "{values}: {study}");
         if values == "hash" {
             assert!(workload.matches("{serial:1000001}").count() == 2 && workload.contains("a0_1_n = "), "{workload}");
         }

@@ -240,6 +240,7 @@ fn tables_and_keys_are_those_of_the_program() {
     assert_eq!(app["dropped"], json!(["gone"]));
     let text = bench.contend(&["capture", "show", "taken"]).exits(0).out;
     assert!(text.contains("dropped"), "{text}");
+    assert!(text.contains("table  value  values  distinct"), "a list has several in a call: {text}");
     let made = |name: &str| {
         let of = |database: &&Value| database["path"].as_str().is_some_and(|path| path.ends_with(name));
         list(&summary, "databases").iter().find(of).map(|database| &database["made_by_the_program"])

@@ -278,7 +278,7 @@ fn keys(summary: &Summary) -> Section {
     let head = [
         ("table", false),
         ("value", true),
-        ("calls", true),
+        ("values", true),
         ("distinct", true),
         ("most frequent", true),
         ("statement", false),

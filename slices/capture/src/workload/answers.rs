@@ -10,6 +10,12 @@ use crate::workload::roles::SHORT;
 use contend::stats::precision::{count as whole, plain as number};
 use std::fmt::Write as _;
 
+/// The upper end of the 95 % interval of the ratio of two failure rates, of which the second one is 0: with `k` failures,
+/// `0.05 ^ (-1 / k) - 1` times the ratio of the operations. Its first terms are 1 % off at 5 failures, and above 1 with fewer.
+const MOST_LEFT: &str = "3 / (conflict@[as captured] + timeout@[as captured]) \
+    * (1 + 1.5 / (conflict@[as captured] + timeout@[as captured]) * (1 + 1 / (conflict@[as captured] + timeout@[as captured]))) \
+    * planned@[as captured] / planned";
+
 /// Captured calls that another connection's lock ended, and the attempts with such a call per 1,000. An operation of the study
 /// is one attempt.
 pub struct LockErrors {
@@ -34,16 +40,20 @@ impl LockErrors {
     }
 
     /// Writes the question whether a contender removes them. The captured number is scaled with the ratio of both rates in
-    /// the study. `is_timeout`: the contender has a longer busy timeout, and nothing else.
+    /// the study, and rounded up: where some are left, it is not 0. `is_timeout`: the contender has a longer busy timeout, and nothing else.
     pub fn write_answer(&self, out: &mut String, label: &str, is_timeout: bool) {
         let (count, least) = (self.count, if is_timeout { self.never_waited } else { 0 });
-        let metric = format!("left_by_{}", plain(label));
+        let (metric, removed) = (format!("left_by_{}", plain(label)), format!("removed_by_{}", plain(label)));
         let rate = "(conflict + timeout) / planned";
         let captured = "((conflict@[as captured] + timeout@[as captured]) / planned@[as captured])";
         let _ = write!(
             out,
             "\n[[metric]]\nname = \"{metric}\"\nabout = \"of the {} lock errors of the capture, those that would be left\"\n\
-             value = \"min({count}, max({least}, floor({count} * {rate} / {captured} + 0.5)))\"\nhigher_is_better = false\n",
+             value = \"min({count}, max({least}, floor({count} * {rate} / {captured} + 0.999)))\"\nhigher_is_better = false\n\
+             \n[[metric]]\nname = \"{removed}\"\nabout = \"of the {} lock errors of the capture, those that would be gone with 95 % \
+             confidence if no operation of the run fails\"\nvalue = \"{count} - min({count}, floor({count} * {MOST_LEFT}))\"\n\
+             higher_is_better = true\n",
+            whole(count as u64),
             whole(count as u64)
         );
         let _ = write!(
@@ -55,18 +65,20 @@ impl LockErrors {
             }),
             text(label)
         );
+        let count = whole(count as u64);
         let all_gone = match least {
-            0 => None,
-            _ => Some(format!(
-                "Not all: {} of {} lock errors came at once: SQLite does not wait there, whatever the busy timeout.",
+            0 => format!(
+                "Yes: {label} would have removed {count} of {count} lock errors (with 95 % confidence at least {{this.{removed}}})."
+            ),
+            _ => format!(
+                "Not all: {} of {count} lock errors came at once: SQLite does not wait there, whatever the busy timeout.",
                 whole(least as u64),
-                whole(count as u64)
-            )),
+            ),
         };
         self.write_facts(
             out,
             (label, "with it"),
-            (all_gone, &format!("{label} would have left about {{this.{metric}}}")),
+            (&all_gone, &format!("{label} would have left about {{this.{metric}}}")),
         );
     }
 
@@ -80,12 +92,13 @@ impl LockErrors {
             text(ask)
         );
         let left = "short transactions would have left some";
-        self.write_facts(out, ("short transactions", "with short transactions"), (None, left));
+        let count = whole(self.count as u64);
+        let all_gone = format!("Yes: short transactions would have removed {count} of {count} lock errors.");
+        self.write_facts(out, ("short transactions", "with short transactions"), (&all_gone, left));
     }
 
-    /// `all_gone`: what to say where no operation fails in the run, if not that all would be gone; `left`: what a change that
-    /// removes some of them leaves.
-    fn write_facts(&self, out: &mut String, (label, with): (&str, &str), (all_gone, left): (Option<String>, &str)) {
+    /// `all_gone`: what to say where no operation fails in the run; `left`: what a change that removes some of them leaves.
+    fn write_facts(&self, out: &mut String, (label, with): (&str, &str), (all_gone, left): (&str, &str)) {
         let (count, per_1000) = (whole(self.count as u64), number(self.per_1000));
         let verdict = |fact: &str| match (fact, self.count) {
             ("only-this", _) => "No: it adds lock errors.".to_string(),
@@ -93,15 +106,15 @@ impl LockErrors {
             ("neither", _) => {
                 format!("This run cannot tell: as captured it has none of the {count} lock errors of the capture.")
             }
-            ("only-against", _) if all_gone.is_some() => all_gone.clone().unwrap_or_default(),
-            ("only-against", _) => format!("Yes: {label} would have removed {count} of {count} lock errors."),
+            ("only-against", _) => all_gone.to_string(),
             ("both", _) => format!("Not all: {left} of {count} lock errors."),
             (_, _) => format!("No: {label} would have removed none of the {count} lock errors."),
         };
         *out += "\n[answer.facts]\n";
         for fact in ["neither", "only-this", "only-against", "both", "both-not-fewer"] {
             let in_this_run = format!(
-                "In this run {{against_value}} of 1,000 operations fail as captured (in the capture {per_1000}), and {{this_value}} {with}."
+                "In this run {{against_value}} of 1,000 operations fail as captured (in the capture {per_1000}), and {{this_value}} {with}: \
+                 {{against.failed_operations}} of {{against.operations}}, and {{this.failed_operations}} of {{this.operations}}."
             );
             let times = match fact {
                 "neither" => format!(
@@ -205,7 +218,12 @@ mod tests {
             "{out}"
         );
         assert!(of("both").contains("(in the capture 557)") && !out.contains("557.308"), "{out}");
-        assert!(of("only-against").contains("removed 1,060 of 1,060"), "{out}");
+        assert!(
+            of("only-against")
+                .contains("removed 1,060 of 1,060 lock errors (with 95 % confidence at least {this.removed_by_wal})"),
+            "{out}"
+        );
+        assert!(out.contains(" + 0.999)))"), "some are left, so not 0: {out}");
         let mut timeout = String::new();
         errors.write_answer(&mut timeout, "a busy timeout", true);
         assert!(timeout.contains("min(1060, max(1000, floor("), "{timeout}");

@@ -76,8 +76,14 @@ fn not_carried(carries: bool) -> String {
     } else {
         "What a statement returns is not carried into the statements after it: those"
     };
+    let empty = if carries {
+        "  \"A transaction whose SELECT finds no row for such a key, as in an empty queue, counts as rejected. With load=full, where \
+         consumers do not wait for producers, that can be most of them.\",\n"
+    } else {
+        ""
+    };
     format!(
-        "  \"{what} statements draw their own, and clients meet on the same row less often than in the program.\",\n"
+        "  \"{what} statements draw their own, and clients meet on the same row less often than in the program.\",\n{empty}"
     )
 }
 
@@ -160,7 +166,10 @@ fn head(of: &Captured, tier: &str, roles: &[Role]) -> String {
          [[metric]]\nname = \"lock_errors_per_1000\"\nabout = \"operations that failed because the database was locked, per 1,000\"\n\
          value = \"1000 * (conflict + timeout) / planned\"\nper = \"1000\"\nhigher_is_better = false\n\n\
          [[metric]]\nname = \"write_ms\"\nabout = \"mean time of an operation that writes, waits for locks included\"\n\
-         value = \"service_ns_mean.write / 1e6\"\nunit = \"ms\"\nhigher_is_better = false\n",
+         value = \"service_ns_mean.write / 1e6\"\nunit = \"ms\"\nhigher_is_better = false\n\n\
+         [[metric]]\nname = \"operations\"\nabout = \"operations that were to begin\"\nvalue = \"planned\"\nhigher_is_better = true\n\n\
+         [[metric]]\nname = \"failed_operations\"\nabout = \"operations that failed because the database was locked\"\n\
+         value = \"conflict + timeout\"\nhigher_is_better = false\n",
         text(&format!("What would have helped {command}?{}", if is_damaged { DAMAGED } else { "" })),
         share.words(),
         jobs(roles),
