@@ -341,6 +341,19 @@ fn work_that_a_command_leaves_to_others_is_no_win() {
     bench.assert_nothing_left();
 }
 
+/// The kernel adds the time of children that no process waits for to no other time.
+#[test]
+fn work_whose_time_the_kernel_does_not_report_is_no_win() {
+    let bench = Bench::new();
+    let ignores = "env --ignore-signal=CHLD setsid --fork --wait sleep 0.1 || true";
+    let fixed = ["gate", "--a", "sleep 0.1", "--b", ignores, "--rounds", "2"];
+    let said = bench.contend(&[&fixed[..], &["--by", "cpu", "--out", "cpu"]].concat()).exits(2);
+    assert!(said.err.contains("B: setsid started processes and ignores SIGCHLD, in the warm-up."), "{}", said.err);
+    assert!(read(&bench.path("cpu/junit.xml")).contains("errors=\"1\""));
+    bench.contend(&[&fixed[..], &["--by", "wall", "--out", "wall"]].concat()).exits(3);
+    bench.assert_nothing_left();
+}
+
 /// On a slow machine a process may still run 50 ms after its shell; then it is named.
 #[test]
 fn work_that_no_shell_waits_for_is_in_the_times_or_named() {

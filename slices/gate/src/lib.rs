@@ -6,8 +6,8 @@
 //! ```
 //!
 //! `rounds` decides which command runs next and when to stop; `judge` compares. Both are pure. `machine` runs the
-//! commands, `left` judges what they left running, `saved` is the record, `records` compares two records, `verb` is the
-//! command line.
+//! commands, `unreported` looks at their processes meanwhile, `left` judges what they left running, `saved` is the record,
+//! `records` compares two records, `verb` is the command line.
 
 mod judge;
 mod junit;
@@ -21,6 +21,7 @@ mod rounds;
 mod saved;
 #[cfg(test)]
 mod simulation;
+mod unreported;
 mod verb;
 
 use contend::slice::{OwnRecord, Slice};

@@ -3,7 +3,8 @@
 use crate::left::may_be_left;
 use crate::orphans;
 use crate::rounds::Ground;
-use crate::saved::{Side, Took};
+use crate::saved::{By, Side, Took};
+use crate::unreported::Unreported;
 use anyhow::{Context, Result, bail, ensure};
 use contend::check::marks::{foreign_cpu_permille, noisy_cpu};
 use contend::outcome::mark::Mark;
@@ -43,6 +44,8 @@ pub struct Machine<'m> {
     /// Longest time of one run.
     pub budget_ns: u64,
     pub fsync_ns: u64,
+    /// The time that decides.
+    pub by: By,
     pub janitor: &'m Janitor,
     pub cancelled: &'m dyn Fn() -> bool,
     pub round: Disturbances,
@@ -50,6 +53,8 @@ pub struct Machine<'m> {
     pub may_leave: Vec<String>,
     /// Names of the processes that the last command left running.
     pub left: Vec<String>,
+    /// Name of a process of the last command that had children and ignored SIGCHLD; found only if the CPU time decides.
+    pub unreported: Option<String>,
 }
 
 /// Disturbances of the current round so far.
@@ -79,11 +84,13 @@ impl Machine<'_> {
         let mut shell = Command::new("sh");
         shell.args(["-c", command]).stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file.try_clone()?);
         let (machine, deadline) = (machine_time(), Instant::now() + Duration::from_nanos(self.budget_ns));
-        let before = orphans::children();
+        let before = orphans::children("self");
+        let unreported = (self.by == By::Cpu).then(|| Unreported::new(before.clone()));
         let begun_ns = monotonic_ns();
         let mut group = Group::start(&mut shell, self.janitor).context("cannot start sh")?;
         let at_ns = group.wait_for_end(Some(deadline), &|| {
             bound(&file, output);
+            unreported.as_ref().inspect(|unreported| unreported.look());
             (self.cancelled)()
         });
         let running = orphans::running(&before);
@@ -93,6 +100,7 @@ impl Machine<'_> {
         drop(group);
         let left = orphans::end(&before, &running.left)?;
         self.left = left.names;
+        self.unreported = unreported.and_then(Unreported::found);
         let Some(ended) = ended? else {
             bail!(
                 "{name} did not end within the whole budget of {}, in {place}; choose a longer --budget or a command that \
@@ -198,7 +206,15 @@ impl Ground for Machine<'_> {
             Side::A => self.a.clone(),
             Side::B => self.b.clone(),
         };
-        self.carry_out(&command, (side.name(), place), &self.output(side))
+        let took = self.carry_out(&command, (side.name(), place), &self.output(side))?;
+        if let Some(process) = &self.unreported {
+            bail!(
+                "{}: {process} started processes and ignores SIGCHLD, in {place}. The kernel then adds their CPU time to \
+                 no other time, so --by cpu cannot compare the commands; use --by wall, or let {process} wait for them",
+                side.name()
+            );
+        }
+        Ok(took)
     }
 
     fn left(&mut self) -> Vec<String> {

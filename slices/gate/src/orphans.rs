@@ -18,9 +18,9 @@ pub fn adopt() {
     let _ = set_child_subreaper(Some(getpid()));
 }
 
-/// The children of contend.
-pub fn children() -> BTreeSet<i32> {
-    let threads = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+/// The children of a process; `self` is contend.
+pub fn children(of: &str) -> BTreeSet<i32> {
+    let threads = fs::read_dir(format!("/proc/{of}/task")).into_iter().flatten().flatten();
     let lists = threads.filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
     lists.flat_map(|list| list.split_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<_>>()).collect()
 }
@@ -63,7 +63,7 @@ fn running_now(before: &BTreeSet<i32>) -> BTreeSet<i32> {
         // The name before the state may contain anything.
         stat.rsplit(") ").next().is_none_or(|rest| rest.starts_with(['Z', 'X']) || rest.is_empty())
     };
-    children().difference(before).copied().filter(|pid| !has_ended(pid)).collect()
+    children("self").difference(before).copied().filter(|pid| !has_ended(pid)).collect()
 }
 
 /// What a command left behind.
@@ -82,7 +82,7 @@ pub struct Left {
 pub fn end(before: &BTreeSet<i32>, running: &BTreeSet<i32>) -> Result<Left> {
     let mut of = Left::default();
     loop {
-        let left: Vec<Pid> = children().difference(before).filter_map(|pid| Pid::from_raw(*pid)).collect();
+        let left: Vec<Pid> = children("self").difference(before).filter_map(|pid| Pid::from_raw(*pid)).collect();
         if left.is_empty() {
             of.names.sort();
             return Ok(of);

@@ -172,11 +172,13 @@ fn measured(mut gate: Gate, out: &Path, quiet: bool) -> Result<Gate> {
         dir: out.to_path_buf(),
         budget_ns: gate.budget_ns,
         fsync_ns: disk::measure(out)?.fsync_ns_p50,
+        by: gate.by,
         janitor: &janitor,
         cancelled: &cancelled,
         round: Disturbances::default(),
         may_leave: gate.may_leave.clone(),
         left: vec![],
+        unreported: None,
     };
     let mut tell = |gate: &Gate| {
         progress.show(&Note::Phase(&course(gate)));
