@@ -2,6 +2,8 @@
 
 use crate::service::{Reply, Service, ok};
 use crate::support::{Bench, Said};
+use std::io::{Read, Write};
+use std::net::TcpListener;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::sleep;
@@ -159,5 +161,43 @@ fn answers_that_differ_in_identifiers_chunks_and_spaces_are_compared() {
     assert!(said.out.contains("its throughput is") && !said.out.contains("not the same answers"), "{said:?}");
     for shown in ["200 JSON", "203 JSON", "360 B"] {
         assert!(said.out.contains(shown), "{shown}: {said:?}");
+    }
+}
+
+/// A service that sends more bytes 5 ms after each answer, and then closes the connection.
+fn sends_later(more: &'static [u8]) -> String {
+    let socket = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let url = format!("http://{}/x", socket.local_addr().expect("an address"));
+    std::thread::spawn(move || {
+        for mut stream in socket.incoming().flatten() {
+            std::thread::spawn(move || {
+                if stream.read(&mut [0; 4096]).is_ok_and(|n| n > 0) {
+                    let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}");
+                    sleep(Duration::from_millis(5));
+                    let _ = stream.write_all(more);
+                }
+            });
+        }
+    });
+    url
+}
+
+/// An answer to the next request, sent before it is asked for, would take no time.
+#[test]
+fn answers_that_no_request_asked_for_are_failures_of_the_next_one() {
+    let bench = Bench::new();
+    for (more, fails) in [
+        (&b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"[..], true),
+        (b"HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\nConnection: close\r\n\r\n", false),
+        (b"", false),
+    ] {
+        let _ = std::fs::remove_dir_all(bench.path("record"));
+        let url = sends_later(more);
+        let load = ["--duration", "2s", "--clients", "1", "--rate", "10", "--arrivals", "constant", "--json-line"];
+        let said = bench.contend(&[&["http", &url, "--out", "record"], &load[..]].concat());
+        let line: serde_json::Value = serde_json::from_str(&said.out).unwrap_or_else(|_| panic!("{said:?}"));
+        let [total, failed] = ["total", "failed"].map(|name| line[name].as_u64().unwrap_or_default());
+        // Each answer costs the next request, for which the client then opens a connection.
+        assert_eq!((total > 10, failed.abs_diff(total / 2) <= 1, failed == 0), (true, fails, !fails), "{said:?}");
     }
 }

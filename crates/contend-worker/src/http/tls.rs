@@ -146,12 +146,6 @@ impl Session {
         }
     }
 
-    /// Whether the service has ended the connection, or sent data that no request asked for. Tickets for later sessions
-    /// are read.
-    pub fn has_ended(&mut self, stream: &TcpStream) -> bool {
-        !matches!(self.read(stream, &mut [0; 1]), Err(e) if e.kind() == ErrorKind::WouldBlock)
-    }
-
     /// Reads bytes that the service has sent; returns 0 at the end of the connection.
     fn take(&mut self, mut stream: &TcpStream) -> io::Result<usize> {
         let n = self.0.read_tls(&mut stream)?;

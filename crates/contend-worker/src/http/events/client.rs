@@ -75,6 +75,8 @@ pub struct Client<'p> {
     pub(super) sent: usize,
     /// Whether the connection was lost before anything was sent, and reopened.
     pub(super) reopened: bool,
+    /// Whether the service has sent bytes since the last answer that no request asked for. The next request fails.
+    pub(super) unrequested: bool,
     pub(super) reader: Reader,
     /// Time by which the request in flight must be answered.
     pub(super) deadline_ns: u64,
@@ -116,6 +118,7 @@ impl<'p> Client<'p> {
             rendered: None,
             sent: 0,
             reopened: false,
+            unrequested: false,
             reader: Reader::default(),
             deadline_ns: u64::MAX,
             connecting_ns: 0,

@@ -11,6 +11,19 @@ use std::os::fd::OwnedFd;
 /// A connection that was quiet for this long is checked before use.
 const QUIET_NS: u64 = 1_000_000;
 
+/// Beginning of an answer without a request, with which a service announces that it closes an idle connection.
+const TIMED_OUT: [&[u8; 12]; 2] = [b"HTTP/1.1 408", b"HTTP/1.0 408"];
+
+/// What a service sent without a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Heard {
+    Nothing,
+    /// The connection has ended.
+    End,
+    /// Bytes that no request asked for, such as the answer to a later request.
+    Unrequested,
+}
+
 pub struct Connection {
     pub(super) stream: TcpStream,
     /// Present if the service uses TLS.
@@ -26,24 +39,28 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Whether the service has closed a quiet connection. This is not checked right after an answer: it would cost
-    /// every request a system call, and the service can still close the connection a moment later.
+    /// Whether it was quiet for so long that it is checked before use. This is not checked right after an answer: it would
+    /// cost every request a system call, and the service can still close the connection a moment later.
     #[inline]
-    pub(super) fn has_ended(&mut self, now_ns: u64) -> bool {
+    pub(super) fn is_stale(&self, now_ns: u64) -> bool {
         now_ns.saturating_sub(self.quiet_since_ns) > QUIET_NS
-            && match &mut self.tls {
-                Some(session) => session.has_ended(&self.stream),
-                None => {
-                    let looked = recv(&self.stream, &mut [0; 1], RecvFlags::PEEK | RecvFlags::DONTWAIT);
-                    // Unrequested bytes end the connection too.
-                    !matches!(looked, Err(Errno::WOULDBLOCK))
-                }
-            }
     }
 
-    /// Whether an event on a connection without a request is its end. TLS has messages of its own.
-    pub(super) fn has_spoken(&mut self) -> bool {
-        self.tls.as_mut().is_none_or(|session| session.has_ended(&self.stream))
+    /// What the service has sent on a connection without a request.
+    pub(super) fn heard(&mut self) -> Heard {
+        let mut bytes = [0; 12];
+        let n = match &mut self.tls {
+            // Tickets for later sessions are read too.
+            Some(session) => match session.read(&self.stream, &mut bytes) {
+                Err(e) if e.kind() == ErrorKind::WouldBlock => return Heard::Nothing,
+                read => read.unwrap_or(0),
+            },
+            None => match recv(&self.stream, &mut bytes, RecvFlags::PEEK | RecvFlags::DONTWAIT) {
+                Err(Errno::WOULDBLOCK) => return Heard::Nothing,
+                read => read.map_or(0, |(n, _)| n),
+            },
+        };
+        if n == 0 || TIMED_OUT.contains(&&bytes) { Heard::End } else { Heard::Unrequested }
     }
 
     /// Continues to send a request after its first `sent` bytes; returns how many more were sent. With TLS it counts as

@@ -2,7 +2,7 @@
 
 use super::Events;
 use super::client::{Phase, Work};
-use super::connection::{Connection, open};
+use super::connection::{Connection, Heard, open};
 use super::failures::{LOST, NONSENSE, os, os_error};
 use crate::attempt::Failed;
 use crate::clock::monotonic_ns;
@@ -41,8 +41,13 @@ impl<'p> Events<'p> {
         client.deadline_ns = now_ns.saturating_add(self.options.timeout_ns);
         self.deadline_ns = self.deadline_ns.min(client.deadline_ns);
         client.reader.reset();
-        if client.connection.as_mut().is_some_and(|connection| connection.has_ended(now_ns)) {
-            client.connection = None;
+        if client.connection.as_ref().is_some_and(|connection| connection.is_stale(now_ns)) {
+            self.listen(i);
+        }
+        let client = &mut self.clients[i];
+        // A service that answers before it is asked would be faster than one that does the work in time.
+        if std::mem::take(&mut client.unrequested) {
+            return self.fail(i, NONSENSE);
         }
         match client.connection {
             Some(_) => self.write(i),
@@ -181,14 +186,18 @@ impl<'p> Events<'p> {
             Phase::Securing => self.secure(i),
             Phase::Sending if other_than_out => self.read(i),
             Phase::Sending => self.write(i),
-            // Closed, or unrequested bytes.
-            _ => {
-                let connection = &mut self.clients[i].connection;
-                if connection.as_mut().is_none_or(Connection::has_spoken) {
-                    *connection = None;
-                }
-            }
+            _ => self.listen(i),
         }
+    }
+
+    /// Closes a connection without a request if the service has closed it, or has sent bytes that no request asked for.
+    fn listen(&mut self, i: usize) {
+        let client = &mut self.clients[i];
+        let heard = client.connection.as_mut().map_or(Heard::Nothing, Connection::heard);
+        if heard != Heard::Nothing {
+            client.connection = None;
+        }
+        client.unrequested |= heard == Heard::Unrequested;
     }
 
     pub(super) fn read(&mut self, i: usize) {
