@@ -296,6 +296,21 @@ fn tmpfs_and_unwritable_places_are_refused() {
     let out = shm.path().join("record").display().to_string();
     let said = bench.contend(&["run", &study, "--out", &out]).exits(2);
     assert!(said.err.contains("tmpfs") && said.err.contains("--allow-tmpfs"), "{}", said.err);
+    // File systems that are mounted where no other process sees them.
+    let script = "set -e; tool=$0; study=$1; mkdir ram over; mount -t ramfs ramfs ram; mkdir ram/upper ram/work lower; \
+                  mount -t overlay overlay -o lowerdir=lower,upperdir=ram/upper,workdir=ram/work,volatile over; \
+                  for place in ram over; do $tool run $study --out $place/record --quiet && exit 1; done; \
+                  $tool run $study --out ram/record --rounds 1 --only TRUNCATE/FULL --window 200ms --allow-tmpfs --quiet";
+    let mut command = std::process::Command::new("unshare");
+    let shell = ["-rm", "sh", "-c", script, support::tool(), &study];
+    let said: support::Said = command.args(shell).current_dir(bench.dir.path()).output().expect("unshare").into();
+    let said = said.exits(0);
+    for why in ["in memory (ramfs)", "volatile (overlay)"] {
+        assert!(said.err.contains(why), "{why}: {}", said.err);
+    }
+    let (first, _) = said.out.split_once("record:").unwrap_or((&said.out, ""));
+    assert!(first.contains("! The data was on a file system in memory (ramfs): a power cut can take"), "{}", said.out);
+    assert!(first.contains("every acknowledged commit survives a power cut (not on this file system)"), "{}", said.out);
     let said = bench.contend(&["run", &study, "--out", "/proc/record"]).exits(2);
     assert!(said.err.contains("/proc/record") && said.err.contains("--out"), "{}", said.err);
     assert!(processes_mentioning(&bench.dir.path().display().to_string()).is_empty());

@@ -12,6 +12,7 @@ const TYPES: &[(&str, &str, &str)] = &[
     ("record/model.rs", "Instead", ""),
     ("record/model.rs", "Machine", "run.toml machine"),
     ("record/model.rs", "Disk", "run.toml disk"),
+    ("record/model.rs", "Mount", ""),
     ("contender.rs", "Contender", "run.toml study contenders"),
     ("contender.rs", "Resolved", "run.toml study contenders resolved"),
     ("contender.rs", "NullDriver", "run.toml study contenders resolved overhead"),

@@ -1,7 +1,7 @@
 //! Circumstances of a run: program, machine, disk, workload, schedule, overheads and proofs.
 
 use crate::record::evidence::{KnownTier, ProofOrigin};
-use crate::record::model::{Disk, Overhead, Run};
+use crate::record::model::{Disk, Mount, Overhead, Run};
 use crate::study::model::{Slot, Tier};
 use std::collections::BTreeMap;
 
@@ -19,6 +19,10 @@ pub struct Circumstances<'r> {
     pub kernel: &'r str,
     pub virtual_machine: bool,
     pub file_system: &'r str,
+    /// Absent in older records.
+    pub mount: Option<MountFacts<'r>>,
+    /// Why a sync does not keep data on that file system, as the end of `a file system ...`.
+    pub no_sync: Option<String>,
     pub syncs: SyncTimes,
     /// Largest overhead of the Rust worker per operation.
     pub overhead_ns: u64,
@@ -38,6 +42,16 @@ pub struct Circumstances<'r> {
     pub finished: Option<Finish>,
     /// Proofs by contender, for contenders with power cuts.
     evidence: BTreeMap<usize, Evidence<'r>>,
+}
+
+/// The mount that holds the data.
+pub struct MountFacts<'r> {
+    /// Empty if there is none.
+    pub source: &'r str,
+    /// Those that change what a sync does or costs.
+    pub options: &'r [String],
+    /// Models of the devices, if the kernel has them.
+    pub model: Option<&'r str>,
 }
 
 /// Times of syncs on the disk of the data, measured before the run.
@@ -113,6 +127,8 @@ impl<'r> Circumstances<'r> {
             kernel: &machine.kernel,
             virtual_machine: machine.virtual_machine,
             file_system: &run.disk.file_system,
+            mount: run.disk.mount.as_ref().map(mount),
+            no_sync: run.disk.no_sync(),
             syncs: syncs(&run.disk),
             overhead_ns: run.overhead_ns_per_operation,
             overheads: run.overheads.iter().map(overhead).collect(),
@@ -144,6 +160,10 @@ fn syncs(disk: &Disk) -> SyncTimes {
         overwrite_ns_p50: disk.overwrite_ns_p50,
         probes: disk.probes,
     }
+}
+
+fn mount(mount: &Mount) -> MountFacts<'_> {
+    MountFacts { source: &mount.source, options: &mount.options, model: mount.model.as_deref() }
 }
 
 fn overhead(overhead: &Overhead) -> WorkerOverhead<'_> {

@@ -10,9 +10,9 @@ use crate::analysis::metric::Metric;
 use crate::analysis::responses::{self, Responses};
 use crate::analysis::{Findings, compare, reported};
 use crate::load::Arrivals;
-use crate::record::model::{Program, Run};
+use crate::record::model::{Disk, Mount, Program, Run};
 use crate::stats::interval::MIN_ROUNDS;
-use crate::stats::precision::counted;
+use crate::stats::precision::{Ns, counted};
 use crate::stats::shift;
 use crate::stats::verdict::{self, Comparison, LnRatio, Verdict};
 use crate::study::model::{Condition, Contender, Variant};
@@ -34,8 +34,8 @@ pub struct RecordComparison {
     pub headline: String,
     /// Why there are no verdicts; empty if the records are comparable.
     pub differences: Vec<String>,
-    /// Programs with another version in B, and settings for which connections reported another value. They may be the
-    /// question, so they do not prevent verdicts.
+    /// Programs with another version in B, settings for which connections reported another value, and other times of a
+    /// sync if a record does not have its mount. They may be the question, so they do not prevent verdicts.
     pub changes: Vec<String>,
     pub rows: Vec<ComparedRow>,
     /// Files of A without a seal, by their paths in it; `not_sealed_in_b` those of B.
@@ -153,6 +153,9 @@ const VERSIONS: [&str; 3] = ["engine", "driver", "language"];
 /// Label for the worker's program, shown as the beginning of its digest.
 const WORKER: &str = "worker program (SHA-256)";
 
+/// Medians of an fsync that differ by more than this factor may be those of two disks.
+const OTHER_SYNCS: u64 = 2;
+
 /// Values of these facts, and of settings that connections reported, by contender.
 fn facts<'r>(record: &Findings<'r>) -> BTreeMap<(&'r str, &'r str), BTreeSet<&'r str>> {
     let mut found: BTreeMap<_, BTreeSet<&str>> = BTreeMap::new();
@@ -174,7 +177,7 @@ fn facts<'r>(record: &Findings<'r>) -> BTreeMap<(&'r str, &'r str), BTreeSet<&'r
     found
 }
 
-/// Each change of a version or setting once, with its contenders.
+/// Each change of a version or setting once, with its contenders, and other times of a sync.
 fn changes(a: &Findings<'_>, b: &Findings<'_>) -> Vec<String> {
     let (of_a, of_b) = (facts(a), facts(b));
     let said = |values: &BTreeSet<&str>| values.iter().copied().collect::<Vec<_>>().join(" and ");
@@ -184,7 +187,8 @@ fn changes(a: &Findings<'_>, b: &Findings<'_>) -> Vec<String> {
         let change = format!("{fact}: {} in A, {} in B", said(values), said(others));
         changes.entry(change).or_default().push(contender);
     }
-    changes.into_iter().map(|(change, of)| format!("{change} ({})", of.join("; "))).collect()
+    let changes = changes.into_iter().map(|(change, of)| format!("{change} ({})", of.join("; ")));
+    changes.chain(other_syncs(&a.run.disk, &b.run.disk)).collect()
 }
 
 fn record_name(findings: &Findings<'_>) -> RecordName {
@@ -225,6 +229,15 @@ fn differences(a: &Run, b: &Run) -> Vec<String> {
     differ("the operating system", a.machine.os.clone(), b.machine.os.clone());
     differ("being virtual", a.machine.virtual_machine.to_string(), b.machine.virtual_machine.to_string());
     differ("the file system", a.disk.file_system.clone(), b.disk.file_system.clone());
+    if let (Some(ma), Some(mb)) = (&a.disk.mount, &b.disk.mount) {
+        // The name of a device can change with a restart, its model does not.
+        match (&ma.model, &mb.model) {
+            (Some(ma), Some(mb)) => differ("the disk", ma.clone(), mb.clone()),
+            _ => differ("the source of the mount", ma.source.clone(), mb.source.clone()),
+        }
+        differ("the mount", options(ma), options(mb));
+    }
+    differ("the effect of a sync", effect(&a.disk), effect(&b.disk));
     differ("the workload (SHA-256)", short(&a.workload.sha256), short(&b.workload.sha256));
     differ("the data (SHA-256)", short(&a.workload.data_sha256), short(&b.workload.data_sha256));
     let rest = |run: &Run| run.workload.data.iter().skip(1).map(|data| short(&data.sha256)).collect::<Vec<_>>();
@@ -245,6 +258,24 @@ fn differences(a: &Run, b: &Run) -> Vec<String> {
     differ("the operations drawn", la.cycle.to_string(), lb.cycle.to_string());
     differ("the scale", la.scale.to_string(), lb.scale.to_string());
     found
+}
+
+fn options(mount: &Mount) -> String {
+    if mount.options.is_empty() { "defaults".to_string() } else { mount.options.join(",") }
+}
+
+fn effect(disk: &Disk) -> String {
+    disk.no_sync().map_or("data is kept".to_string(), |why| format!("none on a file system {why}"))
+}
+
+/// Times of a sync that differ by more than their noise, if the disk or its mount may be another: older records do not
+/// have the mount.
+fn other_syncs(a: &Disk, b: &Disk) -> Option<String> {
+    let (ns_a, ns_b) = (a.fsync_ns_p50, b.fsync_ns_p50);
+    let is_unknown = a.mount.is_none() || b.mount.is_none();
+    (is_unknown && ns_a.max(ns_b) > OTHER_SYNCS * ns_a.min(ns_b)).then(|| {
+        format!("fsync before the run, in median: {} in A, {} in B (perhaps another disk or mount)", Ns(ns_a), Ns(ns_b))
+    })
 }
 
 fn or_own(count: Option<u32>) -> String {

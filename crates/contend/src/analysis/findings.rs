@@ -150,6 +150,14 @@ impl<'r> Findings<'r> {
         self.study.is_of_service()
     }
 
+    /// Why a sync did not keep the data, as the end of `a file system ...`. Services and attached servers have theirs
+    /// elsewhere; power cuts are simulated.
+    pub fn no_sync(&self) -> Option<&str> {
+        let is_here = self.trials.iter().any(|trial| !trial.server_unwatched);
+        let why = self.circumstances.no_sync.as_deref();
+        why.filter(|_| is_here && !self.of_service() && self.kind().is_none())
+    }
+
     /// The load under a condition.
     pub fn load(&self, condition: usize) -> Load {
         self.study.load.under(&self.study.conditions[condition].axes)

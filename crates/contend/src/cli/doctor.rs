@@ -106,9 +106,10 @@ fn disk_findings(dir: &Path) -> Vec<Finding> {
         measured.probes
     );
     let mut findings = vec![Finding { what: "disk", state: State::Ok, detail }];
-    if measured.file_system == "tmpfs" {
-        let detail =
-            "in memory: a sync costs nothing there, so nothing durable can be measured; use --out DIR".to_string();
+    if let Some(why) = measured.no_sync() {
+        let detail = format!(
+            "a file system {why}: a power cut can take what was synced, so nothing durable can be measured; use --out DIR"
+        );
         findings.push(Finding { what: "disk", state: State::Note, detail });
     } else if measured.overwrite_ns_p50 < 10_000 {
         let detail =

@@ -210,6 +210,35 @@ pub struct Disk {
     pub sync_ns_min: u64,
     /// Syncs of each kind that were measured.
     pub probes: u32,
+    /// Mount that holds the data; absent in older records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mount: Option<Mount>,
+}
+
+impl Disk {
+    /// Why a sync does not keep data there, as the end of `a file system ...`.
+    pub fn no_sync(&self) -> Option<String> {
+        let is_in_memory = ["tmpfs", "ramfs"].contains(&self.file_system.as_str());
+        match &self.mount {
+            Some(mount) => mount.no_sync.clone(),
+            None => is_in_memory.then(|| format!("in memory ({})", self.file_system)),
+        }
+    }
+}
+
+/// The mount of a run's data.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Mount {
+    /// Source of the mount, such as a device; empty if there is none.
+    pub source: String,
+    /// Options that change what a sync does or costs, sorted; also those of mounts that carry this one.
+    pub options: Vec<String>,
+    /// Models of the devices that carry it; absent if the kernel has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// Why a sync does not keep data there, as the end of `a file system ...`; absent if it does, as far as is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub no_sync: Option<String>,
 }
 
 /// The workload of a run.

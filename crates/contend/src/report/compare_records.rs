@@ -24,7 +24,7 @@ pub fn text(comparison: &RecordComparison, style: Style) -> String {
         blocks.push(Block::List(comparison.disturbances.clone()));
     }
     if !comparison.changes.is_empty() {
-        blocks.push(Block::Text("Programs and their settings that differ, so a change may be theirs:".to_string()));
+        blocks.push(Block::Text("What differs, so a change may come from it:".to_string()));
         blocks.push(Block::List(comparison.changes.clone()));
     }
     blocks.extend(comparison.hint.clone().map(Block::Text));

@@ -5,7 +5,8 @@ use super::testing::Story;
 use super::tests::{record, usual};
 use super::text::{self, Style};
 use crate::analysis::Findings;
-use crate::analysis::compare_records::compare;
+use crate::analysis::compare_records::{ComparedRow, compare};
+use crate::record::model::Mount;
 use crate::stats::verdict::Verdict;
 
 #[test]
@@ -56,6 +57,49 @@ fn records_of_different_machines_or_data_get_no_words() {
 }
 
 #[test]
+fn records_of_different_disks_or_mounts_get_no_words() {
+    let [(_a, mut earlier), (_b, mut later)] = [1, 2].map(|seed| record(&Story { seed, ..Story::default() }));
+    let mount = Mount { source: "/dev/sda1".into(), options: vec!["discard".into()], model: None, no_sync: None };
+    let model = |model: &str| Some(model.to_string());
+    let mut differ = |of_a: &Mount, of_b: &Mount| {
+        (earlier.run.disk.mount, later.run.disk.mount) = (Some(of_a.clone()), Some(of_b.clone()));
+        let found = compare(&Findings::new(&earlier), &Findings::new(&later));
+        let words = |row: &ComparedRow| !matches!(row.comparison.verdict, Verdict::NotComparable(_));
+        assert_eq!(found.rows.iter().any(words), found.differences.is_empty());
+        found.differences
+    };
+    assert!(differ(&mount, &mount).is_empty());
+    let synced = Mount { options: vec!["discard".into(), "sync".into()], ..mount.clone() };
+    assert_eq!(differ(&mount, &synced), ["the mount differs: discard in A, discard,sync in B"]);
+    let other = Mount { source: "/dev/sdb1".into(), ..mount.clone() };
+    assert_eq!(differ(&mount, &other), ["the source of the mount differs: /dev/sda1 in A, /dev/sdb1 in B"]);
+    let [ssd, same] = [&mount, &other].map(|of| Mount { model: model("SSD 3000"), ..of.clone() });
+    assert!(differ(&ssd, &same).is_empty(), "a restart can change the names");
+    let disk = Mount { model: model("Disk 100"), ..mount.clone() };
+    assert_eq!(differ(&ssd, &disk), ["the disk differs: SSD 3000 in A, Disk 100 in B"]);
+    let in_memory = Mount { no_sync: Some("over /dev/shm, which is in memory (tmpfs)".into()), ..mount.clone() };
+    let found = differ(&mount, &in_memory);
+    let none = "none on a file system over /dev/shm, which is in memory (tmpfs)";
+    assert_eq!(found, [format!("the effect of a sync differs: data is kept in A, {none} in B")]);
+}
+
+/// Older records do not have the mount.
+#[test]
+fn other_times_of_a_sync_are_a_change_if_the_mount_is_unknown() {
+    let (_dir, mut later) = record(&Story { seed: 2, ..Story::default() });
+    let mut changes = |fsync_ns_p50| {
+        later.run.disk.fsync_ns_p50 = fsync_ns_p50;
+        let found = compare(&Findings::new(usual()), &Findings::new(&later));
+        assert!(found.differences.is_empty(), "{:?}", found.differences);
+        found.changes
+    };
+    assert!(changes(2_600_000).is_empty() && changes(650_000).is_empty(), "twice is noise");
+    let words = "fsync before the run, in median: 1.30 ms in A, 2.70 ms in B (perhaps another disk or mount)";
+    assert_eq!(changes(2_700_000), [words]);
+    assert_eq!(changes(600_000).len(), 1);
+}
+
+#[test]
 fn another_version_is_told_and_compared() {
     let (_dir, mut later) = record(&Story { seed: 2, ..Story::default() });
     for worker in later.trials.iter_mut().filter(|t| t.slot.contender < 2).flat_map(|t| &mut t.workers) {
@@ -66,7 +110,7 @@ fn another_version_is_told_and_compared() {
     let [change] = &found.changes[..] else { panic!("one change: {:?}", found.changes) };
     assert!(change.starts_with("engine: SQLite 3.53.2 in A, SQLite 9.9.9 in B ("), "{change}");
     assert_eq!(change.matches("; ").count(), 1, "two contenders: {change}");
-    assert!(compare_records::text(&found, Style::FILE).contains("Programs and their settings that differ"));
+    assert!(compare_records::text(&found, Style::FILE).contains("What differs, so a change may come from it"));
     let [(_a, mut earlier), (_b, mut later)] = [1, 2].map(|seed| record(&Story { seed, ..Story::default() }));
     for trial in earlier.trials.iter_mut().chain(&mut later.trials) {
         trial.settings.insert("cache_size".to_string(), "-2000".to_string());

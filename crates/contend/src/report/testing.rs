@@ -217,6 +217,7 @@ impl Story {
                 overwrite_ns_p50: 700_000,
                 sync_ns_min: 50_000,
                 probes: 200,
+                mount: None,
             },
             workload: workload(),
             scenario: None,

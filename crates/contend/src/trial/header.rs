@@ -102,6 +102,7 @@ mod tests {
             overwrite_ns_p50: 1,
             sync_ns_min: 1,
             probes: 1,
+            mount: None,
         }
     }
 

@@ -22,7 +22,7 @@ pub struct Order {
     /// Values of secrets, by name.
     pub secrets: BTreeMap<String, String>,
     pub deadlines: Deadlines,
-    /// Whether the data may lie on a file system in memory.
+    /// Whether the data may be where a sync does not keep it.
     pub allow_tmpfs: bool,
     /// A running server instead of private ones.
     pub attached: Option<Attached>,

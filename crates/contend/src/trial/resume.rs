@@ -2,7 +2,7 @@
 //! contend, and the same servers and workers.
 
 use crate::engine::dsn::Dsn;
-use crate::record::model::{Instead, Machine, Program, Run};
+use crate::record::model::{Instead, Machine, Mount, Program, Run};
 use crate::trial::workers::process::{InsteadOf, Launch};
 use anyhow::{Result, bail};
 use contend_wire::database::{Address, Password};
@@ -22,15 +22,30 @@ fn without_password(dsn: &Dsn) -> String {
     Dsn { address, ..dsn.clone() }.to_string()
 }
 
-/// Whether the record is on the kind of disk on which the run was begun.
+/// Whether the record is on the kind of disk on which the run was begun: type of file system, options of the mount, and
+/// whether a sync keeps data.
 ///
 /// # Errors
 /// The difference, and what to do.
-pub fn same_disk(run: &Run, dir: &Path, here: &str) -> Result<()> {
-    let before = &run.disk.file_system;
-    if before != here {
-        let dir = dir.display();
-        bail!("{dir} was begun on {before} and is on {here} now; move it back to such a disk, or begin again");
+pub fn same_disk(run: &Run, dir: &Path, (file_system, mount): &(String, Option<Mount>)) -> Result<()> {
+    // Records of older versions do not have the mount.
+    let with = |of: &Option<Mount>| match (&run.disk.mount, of) {
+        (Some(_), Some(mount)) if !mount.options.is_empty() => format!(" mounted with {}", mount.options.join(",")),
+        _ => String::new(),
+    };
+    let why = |no_sync: Option<String>| no_sync.map_or(String::new(), |why| format!(", a file system {why},"));
+    let (before, here) = (&run.disk, mount.as_ref().and_then(|mount| mount.no_sync.clone()));
+    let kept = before.no_sync().is_none() == here.is_none();
+    let (options, options_here) = (with(&before.mount), with(mount));
+    if before.file_system != *file_system || options != options_here || !kept {
+        bail!(
+            "{} was begun on {}{options}{} and is on {file_system}{options_here}{} now; move it back to such a disk, or \
+             begin again",
+            dir.display(),
+            before.file_system,
+            why(before.no_sync()),
+            why(here)
+        );
     }
     Ok(())
 }
@@ -100,6 +115,7 @@ pub fn same_programs(before: &[Program], now: &[Program], dir: &Path) -> Result<
 mod tests {
     use super::*;
     use crate::engine::dsn::Typed;
+    use crate::report::testing::Story;
 
     #[test]
     fn a_worker_that_was_replaced_is_refused() {
@@ -110,6 +126,32 @@ mod tests {
         assert!(fits(&before).is_ok() && fits(&before[..1]).is_ok(), "a missing one is reported by its trials");
         let said = fits(&[before[0].clone(), program("modernc", "c")]).unwrap_err().to_string();
         assert!(said.starts_with("record: the worker of modernc has changed"), "{said}");
+    }
+
+    /// The place is checked again: what was on a disk may be in memory now.
+    #[test]
+    fn a_run_goes_on_only_where_a_sync_does_the_same() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut run = Story::default().write(dir.path()).run;
+        let mount = |options: &[&str], no_sync: Option<&str>| {
+            let options = options.iter().map(|option| option.to_string()).collect();
+            Some(Mount { source: "/dev/loop0".into(), options, model: None, no_sync: no_sync.map(str::to_string) })
+        };
+        let why = "over /dev/shm, which is in memory (tmpfs)";
+        let fits = |run: &Run, now: &Option<Mount>| same_disk(run, Path::new("record"), &("ext4".into(), now.clone()));
+        let said = |run: &Run, now: &Option<Mount>| fits(run, now).unwrap_err().to_string();
+        let (plain, synced, in_memory) = (mount(&[], None), mount(&["sync"], None), mount(&[], Some(why)));
+        assert!(fits(&run, &plain).is_ok() && fits(&run, &synced).is_ok(), "an older record does not have the mount");
+        let now = format!("record was begun on ext4 and is on ext4, a file system {why}, now; move it back");
+        assert!(said(&run, &in_memory).starts_with(&now), "{}", said(&run, &in_memory));
+        run.disk.mount = plain.clone();
+        assert!(fits(&run, &plain).is_ok() && said(&run, &in_memory).starts_with(&now));
+        assert!(said(&run, &synced).starts_with("record was begun on ext4 and is on ext4 mounted with sync now; move"));
+        run.disk.mount = in_memory.clone();
+        assert!(fits(&run, &in_memory).is_ok() && fits(&run, &plain).is_err());
+        (run.disk.file_system, run.disk.mount) = ("tmpfs".to_string(), None);
+        let same = same_disk(&run, Path::new("record"), &("tmpfs".into(), mount(&[], Some("in memory (tmpfs)"))));
+        assert!(same.is_ok(), "allowed when it was begun");
     }
 
     #[test]

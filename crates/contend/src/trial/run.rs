@@ -23,7 +23,7 @@ use crate::trial::server::attached::{self, Left};
 use crate::trial::session::{Common, Session};
 use crate::trial::site::Site;
 use crate::trial::stop::Cancelled;
-use crate::trial::watch::machine;
+use crate::trial::watch::{machine, mount};
 use crate::trial::workers::admin::Admin;
 use crate::trial::workers::process::monotonic_ns;
 use crate::trial::{again, overhead, programs, resume, statements, trial};
@@ -161,7 +161,7 @@ fn go_on(of: &Resumption<'_>, cancelled: &dyn Fn() -> bool, tell: &dyn Fn(Note<'
     let left: Vec<Task> = left.map(|record| unfinished(record, &now)).collect::<Result<_>>()?;
     for task in &left {
         resume::same_programs(&task.run.programs, &programs::of(&task.run.study, instead), dir)?;
-        resume::same_disk(&task.run, dir, &disk::file_system(&site.scratch))?;
+        resume::same_disk(&task.run, dir, &mount::of(&site.scratch))?;
     }
     proofs_are_readable(&site.out)?;
     site.attach(attached);

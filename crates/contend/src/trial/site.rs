@@ -4,11 +4,12 @@
 use crate::engine::dsn::Dsn;
 use crate::record::store::{LOCK_FILE, RecordWriter};
 use crate::trial::data::load::LOADING;
-use crate::trial::data::{disk, place};
+use crate::trial::data::place;
 use crate::trial::itself;
 use crate::trial::server::attached::Attached;
 use crate::trial::server::secrets::random_text;
 use crate::trial::watch::janitor::Janitor;
+use crate::trial::watch::mount;
 use crate::trial::workers::admin::Admin;
 use crate::trial::workers::process::{InsteadOf, Launch};
 use anyhow::{Context, Result, bail};
@@ -108,7 +109,7 @@ impl Site {
         Self::of((out, made_out), lock, instead, allow_tmpfs)
     }
 
-    /// The site of a run that goes on.
+    /// The site of a run that goes on, which must be on the disk on which it was begun (`resume::same_disk`).
     pub fn reopen(out: &Path, instead: &InsteadOf) -> Result<Self> {
         let out = std::path::absolute(out)?;
         let lock = lock(&out)?;
@@ -120,16 +121,15 @@ impl Site {
         std::fs::create_dir_all(&scratch).with_context(|| {
             format!("cannot create {}; choose a directory you may write to with --out", scratch.display())
         })?;
-        let file_system = disk::file_system(&scratch);
-        if file_system == "tmpfs" && !allow_tmpfs {
+        if let Some(why) = mount::of(&scratch).1.and_then(|mount| mount.no_sync).filter(|_| !allow_tmpfs) {
             let _ = std::fs::remove_dir_all(&scratch);
             let _ = std::fs::remove_file(out.join(LOCK_FILE));
             if made_out {
                 let _ = std::fs::remove_dir(&out);
             }
             bail!(
-                "{} is in memory (tmpfs), where a sync costs nothing; choose a directory on a disk with --out, \
-                 or add --allow-tmpfs",
+                "{} is on a file system {why}, so a power cut can take what was synced; choose a directory on a disk \
+                 with --out, or add --allow-tmpfs",
                 out.display()
             );
         }

@@ -92,7 +92,7 @@ fn bars(findings: &Findings<'_>, condition: usize, metric: &Metric) -> Option<Ba
         if cells.is_empty() {
             continue;
         }
-        let (name, promise) = words::tier(tier);
+        let (name, promise) = words::tier(findings, tier);
         rows.push(BarRow::Group(name, promise));
         rows.extend(cells.into_iter().map(|cell| BarRow::Bar(bar(findings, cell, metric))));
     }

@@ -14,6 +14,7 @@ use std::collections::BTreeMap;
 /// Warnings at the top of a report.
 pub fn warnings(findings: &Findings<'_>) -> Vec<String> {
     let mut warnings = reported::said_not_sealed(findings);
+    warnings.extend(findings.no_sync().map(no_sync));
     let scheduled = findings.circumstances.schedule.len();
     let missing = scheduled.saturating_sub(findings.trial_count());
     if findings.circumstances.finished.is_none() {
@@ -48,6 +49,23 @@ pub fn warnings(findings: &Findings<'_>) -> Vec<String> {
     warnings.extend(notice::sentences(findings));
     warnings.extend(marked_otherwise(findings));
     warnings
+}
+
+/// The warning that a sync did not keep the data.
+fn no_sync(why: &str) -> String {
+    format!(
+        "The data was on a file system {why}: a power cut can take what was synced. `durable` is not shown here, and the \
+         rates are not those of a disk that keeps what it acknowledges."
+    )
+}
+
+/// Type, source, device and options of the file system of the data.
+fn file_system(run: &Circumstances<'_>) -> String {
+    let Some(mount) = &run.mount else { return run.file_system.to_string() };
+    let source = if mount.source.is_empty() { String::new() } else { format!(" on {}", mount.source) };
+    let model = mount.model.map_or(String::new(), |model| format!(" ({model})"));
+    let with = if mount.options.is_empty() { "" } else { ", mounted with " };
+    format!("{}{source}{model}{with}{}", run.file_system, mount.options.join(","))
 }
 
 /// Valid trials with a mark other than a disturbance.
@@ -159,7 +177,7 @@ pub fn machine(findings: &Findings<'_>) -> Section {
     let mut table = Table::new(&["what", "found"]);
     let mut fact = |what: &str, found: String| table.row([TableCell::new(what), TableCell::new(found)]);
     system(run).into_iter().for_each(|(what, found)| fact(what, found));
-    fact("file system of the data", run.file_system.to_string());
+    fact("file system of the data", file_system(run));
     let most = |ns: u64| if ns == 0 { String::new() } else { format!(", at most {}", Rate(1e9 / ns as f64)) };
     fact(
         "fsync after an append",

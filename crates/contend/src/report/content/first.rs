@@ -165,7 +165,7 @@ pub fn plain_answers(findings: &Findings<'_>) -> Vec<Block> {
                 tier if tier == Tier::Unknown || nothing_executes(findings, tier) => {
                     format!("{}: against {against}", charts::capitalised(&metric))
                 }
-                _ => format!("Where {}: {metric}, against {against}", tier.promise()),
+                _ => format!("Where {}: {metric}, against {against}", words::tier(findings, tier).1),
             };
             blocks.push(Block::Answer { ask, said });
         }
@@ -208,7 +208,7 @@ fn table(findings: &Findings<'_>, condition: usize) -> Table {
         if contenders.is_empty() {
             continue;
         }
-        let (name, promise) = words::tier(tier);
+        let (name, promise) = words::tier(findings, tier);
         match nothing_executes(findings, tier) {
             true => table.group(format!("set as {name}"), NO_PROMISE),
             false => table.group(name, promise),

@@ -159,6 +159,8 @@ fn few_rounds(findings: &Findings<'_>) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::contender::Tier;
+    use crate::record::model::Mount;
     use crate::record::store::Record;
     use crate::report::testing::Story;
 
@@ -210,6 +212,23 @@ mod tests {
         assert!(text.contains("All contenders did all that was asked of them under public:"), "{text}");
         findings.cells.iter_mut().filter(|cell| cell.contender == 3).for_each(|cell| cell.valid.clear());
         assert!(!all(&findings).contains("All contenders did"), "one of them has no trial that counts");
+    }
+
+    #[test]
+    fn where_a_sync_keeps_nothing_durable_is_not_shown() {
+        let (_dir, mut record) = record(&Story::default());
+        let words = "The data was on a file system over /dev/shm, which is in memory (tmpfs): a power cut can take";
+        let all = |record: &Record| crate::report::content::circumstances::warnings(&Findings::new(record)).join("\n");
+        let tier = |record: &Record| words::tier(&Findings::new(record), Tier::Durable).1;
+        assert!(!all(&record).contains("power cut") && !tier(&record).contains("not on"));
+        let why = Some("over /dev/shm, which is in memory (tmpfs)".to_string());
+        record.run.disk.mount = Some(Mount { source: "/dev/loop0".into(), options: vec![], model: None, no_sync: why });
+        assert!(all(&record).contains(words), "{}", all(&record));
+        assert_eq!(tier(&record), "every acknowledged commit survives a power cut (not on this file system)");
+        (record.run.disk.file_system, record.run.disk.mount) = ("tmpfs".to_string(), None);
+        assert!(all(&record).contains("a file system in memory (tmpfs): a power"), "an older record: {}", all(&record));
+        record.trials.iter_mut().for_each(|trial| trial.server_unwatched = true);
+        assert!(!all(&record).contains("power cut"), "an attached server has its data elsewhere");
     }
 
     #[test]

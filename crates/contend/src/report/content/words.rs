@@ -150,8 +150,10 @@ pub fn answer(answered: &Answered) -> String {
 }
 
 /// Heading of a tier, and its promise.
-pub fn tier(tier: Tier) -> (String, String) {
-    (tier.word().to_string(), tier.promise().to_string())
+pub fn tier(findings: &Findings<'_>, tier: Tier) -> (String, String) {
+    let broken = findings.no_sync().is_some() && matches!(tier, Tier::Durable | Tier::Bounded);
+    let but = if broken { " (not on this file system)" } else { "" };
+    (tier.word().to_string(), format!("{}{but}", tier.promise()))
 }
 
 /// Label of a condition as a heading.

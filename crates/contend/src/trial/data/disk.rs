@@ -4,7 +4,7 @@
 //! append and fsync, overwrite and fdatasync (as a write-ahead log does in a file that it reuses).
 
 use crate::record::model::Disk;
-use crate::trial::watch::device;
+use crate::trial::watch::{device, mount};
 use anyhow::{Context, Result};
 use rustix::fs::{fdatasync, fsync, syncfs};
 use std::fs::{File, OpenOptions};
@@ -35,14 +35,16 @@ pub fn measure(dir: &Path) -> Result<Disk> {
     let append_data = probe.time(PROBES, true, |f| fdatasync(f))?;
     let append_full = probe.time(PROBES, true, |f| fsync(f))?;
     let overwrite = probe.time(PROBES, false, |f| fdatasync(f))?;
+    let (file_system, mount) = mount::of(dir);
     Ok(Disk {
-        file_system: file_system(dir),
+        file_system,
         fdatasync_ns_p50: quantile(&append_data, 0.5),
         fsync_ns_p50: quantile(&append_full, 0.5),
         fsync_ns_p95: quantile(&append_full, 0.95),
         overwrite_ns_p50: quantile(&overwrite, 0.5),
         sync_ns_min: quantile(&overwrite, 0.0).min(quantile(&append_data, 0.0)),
         probes: [&append_data, &append_full, &overwrite].map(Vec::len).into_iter().min().unwrap_or(0) as u32,
+        mount,
     })
 }
 
@@ -94,7 +96,7 @@ pub fn sync_probe(dir: &Path) -> Result<SyncProbe> {
     let each = |after: Option<u64>, before: Option<u64>| {
         after.zip(before).is_some_and(|(after, before)| after.saturating_sub(before) >= times.len() as u64)
     };
-    let flush = each(device::flushes(dir), before.1) && is_local(&file_system(dir));
+    let flush = each(device::flushes(dir), before.1) && is_local(&mount::of(dir).0);
     Ok(SyncProbe { fastest_ns: times[0], sleep: each(sleeps_of_this_thread(), before.0), flush })
 }
 
@@ -132,21 +134,6 @@ pub fn full(what: impl std::fmt::Display) -> anyhow::Error {
 pub fn room(dir: &Path) -> u64 {
     let writable = rustix::fs::access(dir, rustix::fs::Access::WRITE_OK).is_ok();
     rustix::fs::statvfs(dir).ok().filter(|_| writable).map_or(0, |fs| fs.f_bavail * fs.f_frsize)
-}
-
-/// The type of the file system that holds `path`.
-pub fn file_system(path: &Path) -> String {
-    let path = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
-    let mounts = procfs::process::Process::myself().and_then(|me| me.mountinfo());
-    let holding = mounts.ok().and_then(|mounts| {
-        // Of several mounts at one place, the last one is visible.
-        mounts
-            .0
-            .into_iter()
-            .filter(|m| path.starts_with(&m.mount_point))
-            .max_by_key(|m| m.mount_point.as_os_str().len())
-    });
-    holding.map_or("unknown".to_string(), |m| m.fs_type)
 }
 
 /// Whether a file system is on this machine and keeps its own times. Others have them from elsewhere, such as over a network; on

@@ -7,6 +7,7 @@ pub mod group;
 pub mod janitor;
 pub mod killing;
 pub mod machine;
+pub mod mount;
 pub mod passing;
 mod quota;
 pub mod sampler;
