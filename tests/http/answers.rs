@@ -4,8 +4,8 @@ use crate::service::{Reply, Service, ok};
 use crate::support::{Bench, Said};
 use std::io::{Read, Write};
 use std::net::TcpListener;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -199,5 +199,27 @@ fn answers_that_no_request_asked_for_are_failures_of_the_next_one() {
         let [total, failed] = ["total", "failed"].map(|name| line[name].as_u64().unwrap_or_default());
         // Each answer costs the next request, for which the client then opens a connection.
         assert_eq!((total > 10, failed.abs_diff(total / 2) <= 1, failed == 0), (true, fails, !fails), "{said:?}");
+    }
+}
+
+#[test]
+fn an_error_text_that_comes_with_more_load_is_reported_first() {
+    let (bench, at_work, turn) = (Bench::new(), Mutex::new(()), AtomicUsize::new(0));
+    let list = format!("[{}]", vec!["{\"id\": 1}"; 100].join(", "));
+    let sheds = Service::start(move |_| match at_work.try_lock() {
+        Ok(_working) => {
+            sleep(Duration::from_millis(5));
+            ok(&list)
+        }
+        Err(_) => ok("Too many requests, try again later"),
+    });
+    let varies = takes(1, move || ok(&format!("[{}1]", "1, ".repeat(turn.fetch_add(1, Ordering::Relaxed) % 40))));
+    for (service, differ) in [(&sheds, true), (&varies, false)] {
+        let _ = std::fs::remove_dir_all(bench.path("record"));
+        let load = ["--rate", "40,600", "--rounds", "1", "--clients", "16", "--duration", "2s", "--quiet"];
+        let said = bench.contend(&[&["http", &format!("{}/x", service.url), "--out", "record"], &load[..]].concat());
+        let first = said.out.split_whitespace().collect::<Vec<_>>().join(" ");
+        let changed = "600/s: ! The answers differ from those at the lowest load: to get, step 1: GET: ";
+        assert!(first.contains("600/s") && first.contains(changed) == differ, "{said:?}");
     }
 }

@@ -2,11 +2,12 @@
 //! settings or load its data, so the report has no sections about those.
 
 use contend::analysis::Findings;
+use contend::analysis::cell::Cell;
 use contend::analysis::messages::Message;
 use contend::analysis::plain::Load;
 use contend::analysis::reported;
 use contend::analysis::requests::Sum;
-use contend::analysis::responses::Responses;
+use contend::analysis::responses::{self, Responses};
 use contend::analysis::trial::Scope;
 use contend::outcome::Outcome;
 use contend::report::content::circumstances::{self, order};
@@ -14,6 +15,7 @@ use contend::report::content::words::{self, FEW, NOTHING};
 use contend::report::content::{charts, course, detail, first, method, sweep};
 use contend::report::document::{Block, Cell as TableCell, Id, Said, Section, Table, Tone};
 use contend_stats::precision::{Bytes, Ns, Percent, Rate};
+use std::cmp::Ordering;
 
 /// Most messages shown for a condition: the most frequent ones.
 const MESSAGES: usize = 10;
@@ -84,7 +86,9 @@ fn answer(findings: &Findings<'_>, sums: &[Sum]) -> Section {
     };
     let several_services = findings.study.contenders.len() > 1;
     let mut blocks = if several_services { first::plain_answers(findings) } else { vec![] };
-    blocks.push(Block::Answer { ask: String::new(), said: sums.iter().enumerate().map(said).collect() });
+    let changed = (0..sums.len()).filter_map(|at| changed(findings, at));
+    let said = sums.iter().enumerate().map(said).chain(changed).collect();
+    blocks.push(Block::Answer { ask: String::new(), said });
     blocks.push(Block::Table(table(findings, sums)));
     blocks.extend(
         responses(findings)
@@ -105,6 +109,23 @@ fn answer(findings: &Findings<'_>, sums: &[Sum]) -> Section {
     blocks.push(Block::Heading("What this does not show".to_string()));
     blocks.push(Block::List(limits(findings)));
     Section { id: Id::Answer, title: "The answer".to_string(), blocks }
+}
+
+/// How the answers of the sum at this index differ from the same service's under the condition with the lowest load.
+fn changed(findings: &Findings<'_>, at: usize) -> Option<Said> {
+    let (condition, contender) = place(findings, at);
+    let load = |condition: &usize| {
+        let load = findings.load(*condition);
+        (load.rate_per_s.unwrap_or(f64::MAX), load.clients)
+    };
+    let conditions = 0..findings.study.conditions.len();
+    let lowest = conditions.filter(|of| findings.cell(*of, contender).is_some_and(Cell::has_data));
+    let lowest = lowest.min_by(|a, b| load(a).partial_cmp(&load(b)).unwrap_or(Ordering::Equal))?;
+    let answers = |condition| Some(Responses::of(&findings.rows, findings.cell(condition, contender)?));
+    let of = [answers(lowest)?, answers(condition)?];
+    let how = responses::change([&of[0], &of[1]], findings.study.margin, &findings.transactions)?;
+    let text = format!("! The answers differ from those at the lowest load: {how}.");
+    Some(Said { condition: Some(name(findings, condition, contender)), text, tone: Tone::Worse })
 }
 
 /// A sentence about one condition: requests answered, times, and the most frequent error.

@@ -5,6 +5,7 @@ use crate::analysis::cell::Cell;
 use crate::analysis::estimate::Estimator;
 use crate::analysis::metric::plain;
 use crate::analysis::trial::TrialRow;
+use crate::record::model::Trial;
 use crate::stats::precision::Bytes;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,6 +15,8 @@ const FACT: &str = "response.";
 const EMPTY: &str = "empty";
 /// Indented JSON has up to 2.5 times the bytes of the same values without white space.
 const TIMES_SHORTER: f64 = 3.0;
+/// A length with this many binary digits less is less than half as long, and usually less than a quarter.
+const DIGITS_SHORTER: u32 = 2;
 /// A compressed body is at most this much longer than the body itself: headers, checksums and blocks that are stored.
 const BYTES_OF_ENCODING: f64 = 64.0;
 /// Compressed although the request did not have `Accept-Encoding`.
@@ -53,7 +56,12 @@ pub struct Responses(BTreeMap<(u16, u16), Request>);
 impl Responses {
     /// The answers in the valid trials of a cell; empty if its clients did not count them.
     pub fn of(rows: &[TrialRow<'_>], cell: &Cell) -> Self {
-        let facts = cell.valid.iter().flat_map(|&at| &rows[at].trial.workers).flat_map(|worker| &worker.done);
+        Self::of_trials(cell.valid.iter().map(|&at| rows[at].trial))
+    }
+
+    /// The answers in these trials; empty if their clients did not count them.
+    pub fn of_trials<'t>(trials: impl IntoIterator<Item = &'t Trial>) -> Self {
+        let facts = trials.into_iter().flat_map(|trial| &trial.workers).flat_map(|worker| &worker.done);
         Self::read(facts.filter(|(name, _)| name.starts_with(FACT)).map(|(_, text)| text.as_str()))
     }
 
@@ -95,7 +103,7 @@ impl Group {
     }
 
     fn key(&self) -> (u16, &str, u32) {
-        (self.status, &self.content, u64::BITS - (self.bytes / self.count).leading_zeros())
+        (self.status, &self.content, digits(self.mean()))
     }
 }
 
@@ -177,21 +185,69 @@ pub fn difference([(base, of_base), (other, of_other)]: [(Responses, &str); 2], 
     if !on.study.is_of_service() {
         return None;
     }
-    let writes = |request: &&Request| !["GET", "HEAD", "OPTIONS"].contains(&request.method.as_str());
-    let has_writes = base.0.values().chain(other.0.values()).any(|request| writes(&request));
-    let written = |of: &Responses| of.0.values().filter(writes).map(|request| request.successes().all()).sum();
-    let written = has_writes.then(|| [&base, &other].map(written));
-    let of_both = base.0.iter().filter_map(|(place, request)| Some((place, [request, other.0.get(place)?])));
-    of_both.into_iter().find_map(|((transaction, step), requests)| {
+    let written = written([&base, &other]);
+    of_both([&base, &other]).find_map(|(place, requests)| {
         let (what, [here, there]) = of_request(requests, on.study.margin, written)?;
-        let name = on.transactions.get(usize::from(*transaction)).map_or("a transaction", String::as_str);
         Some(format!(
-            "not the same answers: to {name}, step {}: {}: {there} {what} with {of_other}, {here} with {of_base}; let both \
-             send the same content, and run again",
-            step + 1,
-            requests[0].method,
+            "not the same answers: to {}: {there} {what} with {of_other}, {here} with {of_base}; let both send the same \
+             content, and run again",
+            named(place, requests[0], on.transactions),
         ))
     })
+}
+
+/// How a service's answers differ from its own at the lowest load; `None` if they do not. A service with too much load may
+/// answer with an error text and status 200. Its lengths are compared more strictly than those of two services, because
+/// nothing but the load differs.
+pub fn change([lowest, here]: [&Responses; 2], margin: f64, transactions: &[String]) -> Option<String> {
+    let written = written([lowest, here]);
+    of_both([lowest, here]).find_map(|(place, requests)| {
+        let differ = of_request(requests, margin, written).is_some() || has_changed(requests, margin, written);
+        let [low, high] = requests.map(|of| format!("{}, mean length {}", of.kinds(), Bytes(of.mean_bytes() as u64)));
+        differ.then(|| format!("to {}: {high}; at the lowest load {low}", named(place, requests[1], transactions)))
+    })
+}
+
+/// Whether other shares of the successful answers are of one content, or much shorter than most at the lowest load.
+fn has_changed(requests: [&Request; 2], margin: f64, written: Option<[u64; 2]>) -> bool {
+    let successes = requests.map(Request::successes);
+    let requests = [&successes[0], &successes[1]];
+    if requests[0].method != "GET" || requests.iter().any(|request| request.all() == 0) {
+        return false;
+    }
+    let differ = |of: &dyn Fn(&Group) -> bool, margin| Shares::of(requests, of).differ(margin).is_some();
+    let contents: BTreeSet<&str> = requests.iter().flat_map(|of| &of.groups).map(|of| of.content.as_str()).collect();
+    if written.is_some() {
+        // What was deleted is read as another content, or as a shorter list.
+        return contents.into_iter().any(|content| differ(&|group| group.content == content, BEYOND_WRITTEN));
+    }
+    let most = digits(requests[0].median_bytes());
+    contents.into_iter().any(|content| differ(&|group| group.content == content, margin))
+        || differ(&|group| digits(group.mean()) + DIGITS_SHORTER <= most, margin)
+}
+
+/// Binary digits of a length, by which clients count answers of about one length.
+fn digits(bytes: f64) -> u32 {
+    u64::BITS - (bytes as u64).leading_zeros()
+}
+
+/// The requests that both have, with their transactions and steps.
+fn of_both([base, other]: [&Responses; 2]) -> impl Iterator<Item = ((u16, u16), [&Request; 2])> {
+    base.0.iter().filter_map(|(place, request)| Some((*place, [request, other.0.get(place)?])))
+}
+
+/// Successful requests of both that write; `None` if the scenario has no such request.
+fn written(of: [&Responses; 2]) -> Option<[u64; 2]> {
+    let writes = |request: &&Request| !["GET", "HEAD", "OPTIONS"].contains(&request.method.as_str());
+    let has_writes = of.iter().flat_map(|of| of.0.values()).any(|request| writes(&request));
+    let written = |of: &Responses| of.0.values().filter(writes).map(|request| request.successes().all()).sum();
+    has_writes.then(|| of.map(written))
+}
+
+/// A request as `TRANSACTION, step 1: GET`.
+fn named((transaction, step): (u16, u16), request: &Request, transactions: &[String]) -> String {
+    let name = transactions.get(usize::from(transaction)).map_or("a transaction", String::as_str);
+    format!("{name}, step {}: {}", step + 1, request.method)
 }
 
 /// How the answers to one request differ: the difference, and its value on both sides. `written`: successful writes of both,
@@ -350,6 +406,41 @@ mod tests {
             ),
         ] {
             assert_eq!(between(base, other), "", "{base:?} and {other:?}");
+        }
+    }
+
+    /// Whether a service's answers at a higher load differ from those at the lowest.
+    fn changed(lowest: &[&str], here: &[&str]) -> String {
+        let of = [lowest, here].map(|facts| Responses::read(facts.iter().copied()));
+        change([&of[0], &of[1]], 0.03, &["list".to_string()]).unwrap_or_default()
+    }
+
+    #[test]
+    fn error_texts_that_come_with_more_load_are_found() {
+        let lowest = ["200 342000 200 json GET 0 0"];
+        let shed = changed(&lowest, &["389 665190 200 json GET 0 0", "456 15504 200 other GET 0 0"]);
+        assert_eq!(
+            shed,
+            "to list, step 1: GET: 46.0 % 200 JSON, 54.0 % 200 other, mean length 805 B; at the lowest load 200 JSON, \
+             mean length 1.67 KiB"
+        );
+        let more = ["100 171000 200 json GET 0 0", "10 340 200 json GET 0 0"];
+        for (base, here, differ) in [
+            (&lowest[..], &["900 1539000 200 json GET 0 0", "190 6460 200 json GET 0 0"][..], true),
+            (&more, &["500 855000 200 json GET 0 0", "400 13600 200 json GET 0 0"], true),
+            (&more, &["1000 1710000 200 json GET 0 0", "110 3740 200 json GET 0 0"], false),
+            // Few of the answers, lengths that vary, and longer ones.
+            (&lowest, &["990 1692900 200 json GET 0 0", "10 340 200 other GET 0 0"], false),
+            (&lowest, &["500 450000 200 json GET 0 0", "500 1539000 200 json GET 0 0"], false),
+            (&lowest, &["500 1700000 200 json GET 0 0"], false),
+            // One item is read after it was deleted.
+            (
+                &["20 6000 200 json GET 0 0", "5 0 204 empty DELETE 0 1"],
+                &["40 12000 200 json GET 0 0", "30 120 200 other GET 0 0"],
+                false,
+            ),
+        ] {
+            assert_eq!(!changed(base, here).is_empty(), differ, "{base:?} and {here:?}");
         }
     }
 
