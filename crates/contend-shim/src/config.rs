@@ -1,10 +1,14 @@
 //! The library's settings: lines of `KEY=VALUE`. An environment variable names a directory with a file of them that only
 //! this user can read; contend's own worker writes them into the URI of a database instead.
 
+use crate::dialect::{self, Dialect};
+use crate::server::Address;
+use contend_sql::Target;
+use mysql::consts::CapabilityFlags;
+use mysql::{Opts, OptsBuilder};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError};
-use tokio_postgres::Config;
 
 /// Environment variable with the directory.
 const VARIABLE: &str = "CONTEND_SHIM";
@@ -12,10 +16,13 @@ const VARIABLE: &str = "CONTEND_SHIM";
 pub struct Settings {
     /// `None` for settings from a URI, which have no journal.
     dir: Option<PathBuf>,
-    pub server: Config,
+    pub server: Address,
+    pub dialect: &'static dyn Dialect,
     /// Whether BEGIN IMMEDIATE and EXCLUSIVE wait for each other.
     pub locks: bool,
     pub cache: Cache,
+    /// Whether a change of the schema may commit a transaction that has used rows, where the server commits.
+    pub commits_definitions: bool,
     /// Whether `PRAGMA contend_server` carries out a statement of the server.
     pub has_server_pragma: bool,
 }
@@ -75,7 +82,26 @@ fn read(dir: &Path) -> Option<Settings> {
 
 fn parse(text: &str) -> Option<Settings> {
     let values: HashMap<&str, &str> = text.lines().filter_map(|line| line.split_once('=')).collect();
-    let mut server = Config::new();
+    let (target, server) = match values.get("engine") {
+        Some(&"mariadb") => (Target::MariaDb, Address::MariaDb(mariadb(&values)?)),
+        Some(_) => return None,
+        None => (Target::Postgres, Address::Postgres(Box::new(postgres(&values)?))),
+    };
+    Some(Settings {
+        dir: None,
+        server,
+        dialect: dialect::of(target),
+        locks: values.get("immediate") != Some(&"plain"),
+        cache: values.get("cache").map_or(Some(Cache::All), |word| Cache::of(word))?,
+        commits_definitions: values.get("ddl") == Some(&"commit"),
+        has_server_pragma: values.get("server_pragma") == Some(&"on"),
+    })
+}
+
+type Values<'v> = HashMap<&'v str, &'v str>;
+
+fn postgres(values: &Values<'_>) -> Option<tokio_postgres::Config> {
+    let mut server = tokio_postgres::Config::new();
     server.application_name("contend shim").user(*values.get("user")?).port(values.get("port")?.parse().ok()?);
     match values.get("socket_dir") {
         Some(dir) => server.host_path(dir),
@@ -87,12 +113,21 @@ fn parse(text: &str) -> Option<Settings> {
     if let Some(database) = values.get("database").filter(|database| !database.is_empty()) {
         server.dbname(*database);
     }
-    Some(Settings {
-        dir: None,
-        server,
-        locks: values.get("immediate") != Some(&"plain"),
-        cache: values.get("cache").map_or(Some(Cache::All), |word| Cache::of(word))?,
-        has_server_pragma: values.get("server_pragma") == Some(&"on"),
+    Some(server)
+}
+
+/// The database of the address is not entered: every file has its own.
+fn mariadb(values: &Values<'_>) -> Option<Opts> {
+    let server = OptsBuilder::new()
+        .prefer_socket(false)
+        .user(Some(*values.get("user")?))
+        .pass(values.get("password").copied())
+        .stmt_cache_size(0)
+        // An UPDATE counts the rows found, as in SQLite.
+        .additional_capabilities(CapabilityFlags::CLIENT_FOUND_ROWS);
+    Some(match values.get("socket") {
+        Some(path) => server.socket(Some(*path)).into(),
+        None => server.ip_or_hostname(Some(*values.get("host")?)).tcp_port(values.get("port")?.parse().ok()?).into(),
     })
 }
 
@@ -116,5 +151,8 @@ mod tests {
         assert!(!settings.locks && settings.cache == Cache::None && settings.has_server_pragma);
         assert!(parse(&format!("{text}cache=some\n")).is_none());
         assert!(parse("user=me\n").is_none());
+        let settings = parse("engine=mariadb\nuser=me\nsocket=/run/s\n").expect("all that is needed");
+        assert_eq!(settings.dialect.target(), Target::MariaDb);
+        assert!(parse("engine=other\nuser=me\nsocket=/run/s\n").is_none());
     }
 }

@@ -1,5 +1,6 @@
 //! An open database: its front, its link to the server, and the schema known to both.
 
+mod change;
 mod define;
 
 use crate::c::front::{Counts, Failed, Front};
@@ -13,9 +14,9 @@ use crate::note::Note;
 use crate::own::Own;
 use crate::plan::{Done, Plan, Session, plan};
 use crate::schema;
-use crate::server::{Message, Reply, Trouble};
+use crate::server::{Kind, Message, Reply, Said, Trouble};
 use crate::value::Value;
-use contend_sql::{Catalogue, Refusal};
+use contend_sql::{Catalogue, Refusal, Target};
 use contend_wire::kept::literal;
 use std::collections::HashMap;
 use std::path::Path;
@@ -86,8 +87,9 @@ impl Connection {
         let Some(carriers) = Front::private(front.real) else { return Err(Failed::new(CANTOPEN, "out of memory")) };
         let counts = Arc::new(Counts::default());
         front.define(&counts);
-        let name = schema::name_of(path);
-        let mut link = Link::new(settings, &name, schema::session_of(&name));
+        let name = settings.dialect.name_of(path);
+        let early = if settings.dialect.enters_early() { name.as_str() } else { "" };
+        let mut link = Link::new(settings, &name, settings.dialect.session_of(early));
         link.set_timeout(OPENING_MS);
         let state = State {
             library: settings,
@@ -178,7 +180,7 @@ impl Connection {
         }
         let canceller = self.canceller.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if let Some(canceller) = canceller {
-            crate::server::cancel(&canceller);
+            canceller();
         }
     }
 }
@@ -209,8 +211,11 @@ impl State {
     fn attach(&mut self, front: &Front, path: &Path, creates: bool) -> Result<(), Failed> {
         let cannot = |trouble: &Trouble| Failed::new(CANTOPEN, format!("unable to open database file: {trouble}"));
         let file = path.to_string_lossy();
-        let answers = self.link.perform(schema::ask_place(&file)).map_err(|e| cannot(&e))?;
-        let (there, has_pack) = schema::place(&answers).map_err(|names| {
+        let dialect = self.library.dialect;
+        let plain = |statements: Vec<String>| statements.into_iter().map(Message::Plain).collect::<Vec<_>>();
+        let asked = dialect.ask_place(&file).map(Message::query);
+        let answers = self.link.perform(asked.into()).map_err(|e| cannot(&e))?;
+        let (there, has_pack) = schema::place(&answers, dialect.target()).map_err(|names| {
             let words = format!("unable to open database file: several schemas contain it: {}", names.join(", "));
             Failed::new(CANTOPEN, words)
         })?;
@@ -225,15 +230,15 @@ impl State {
             return Err(Failed::new(CANTOPEN, words));
         }
         if !has_pack {
-            self.link.perform_admitted(schema::install()).map_err(|e| cannot(&e))?;
+            self.link.perform_admitted(plain(dialect.install())).map_err(|e| cannot(&e))?;
         }
-        match there {
-            Some(name) if name == self.name => {}
-            Some(name) => {
-                self.link.go_to(&name, schema::session_of(&name)).map_err(|e| cannot(&e))?;
-                self.name = name;
-            }
-            None => self.link.perform_admitted(schema::make(&self.name, &file)).map_err(|e| cannot(&e))?,
+        if there.is_none() {
+            self.link.perform_admitted(plain(dialect.make(&self.name, &file))).map_err(|e| cannot(&e))?;
+        }
+        let name = there.unwrap_or_else(|| self.name.clone());
+        if name != self.name || !dialect.enters_early() {
+            self.link.go_to(&name, dialect.session_of(&name)).map_err(|e| cannot(&e))?;
+            self.name = name;
         }
         self.read(front)?;
         self.link.set_timeout(0);
@@ -245,9 +250,14 @@ impl State {
     /// # Errors
     /// The server's, or SQLite's.
     pub fn read(&mut self, front: &Front) -> Result<(), Failed> {
-        let name = self.name.clone();
-        let answers = self.perform(front, schema::ask_all(&name))?;
-        let version = schema::version(&answers[0].rows);
+        let ask_all = schema::ask_all(self.library.dialect.ask_version(&self.name));
+        let mut answers = self.perform(front, ask_all.clone())?;
+        let mut version = schema::version(&answers[0].rows);
+        if version.is_none() && self.library.dialect.commits_definitions() && !self.link.has_sent() {
+            self.complete().map_err(|trouble| self.fails(front, &trouble))?;
+            answers = self.perform(front, ask_all)?;
+            version = schema::version(&answers[0].rows);
+        }
         if version.is_none() {
             return Err(Failed::new(IOERR, "disk I/O error: the database's schema is gone from the server"));
         }
@@ -283,8 +293,8 @@ impl State {
     /// # Errors
     /// As for [`State::read`].
     pub fn refresh(&mut self, front: &Front) -> Result<bool, Failed> {
-        let name = self.name.clone();
-        let answers = self.perform(front, vec![schema::ask_version(&name)])?;
+        let ask_version = Message::query(self.library.dialect.ask_version(&self.name));
+        let answers = self.perform(front, vec![ask_version])?;
         let version = schema::version(&answers[0].rows);
         if version.is_some() && version == self.version {
             return Ok(false);
@@ -310,6 +320,15 @@ impl State {
         keys::act_on(&self.keys(), sql, &self.objects)
     }
 
+    fn target(&self) -> Target {
+        self.library.dialect.target()
+    }
+
+    /// Whether a session decides for itself if foreign keys are checked, as by SQLite.
+    pub fn checks_by_session(&self) -> bool {
+        self.target() == Target::MariaDb
+    }
+
     /// Whether the server enforces REFERENCES.
     pub fn enforces_keys(&self) -> bool {
         self.settings.get("foreign_keys").is_some_and(|value| value == "on")
@@ -329,7 +348,7 @@ impl State {
     /// # Errors
     /// The server reports an error.
     pub fn set(&mut self, front: &Front, name: &str, value: &str) -> Result<(), Failed> {
-        self.perform(front, vec![schema::set(name, value)])?;
+        self.perform(front, vec![Message::query(self.library.dialect.set(name, value))])?;
         self.settings.insert(name.to_string(), value.to_string());
         Ok(())
     }
@@ -342,7 +361,7 @@ impl State {
         if let Some(plan) = self.plans.get(sql) {
             return Ok(Arc::clone(plan));
         }
-        let made = Arc::new(plan(sql, &self.catalogue, self.version.unwrap_or(0))?);
+        let made = Arc::new(plan(sql, &self.catalogue, self.version.unwrap_or(0), self.target())?);
         if self.library.cache == Cache::None {
             return Ok(made);
         }
@@ -364,7 +383,7 @@ impl State {
         if !self.library.has_server_pragma {
             return Err(Failed::new(ERROR, "contend shim: PRAGMA contend_server: it is for contend's own worker"));
         }
-        let messages = vec![Message::Query { sql: value.to_string(), values: vec![] }];
+        let messages = vec![Message::query(value.to_string())];
         let answers = self.perform(front, messages)?;
         let first = answers.first().and_then(|answer| answer.rows.first()?.first().cloned());
         Ok(first.map_or_else(String::new, Value::into_words))
@@ -400,11 +419,6 @@ impl State {
         self.link.perform(messages).map_err(|trouble| self.fails(front, &trouble))
     }
 
-    /// As [`State::perform`], for a change of the schema.
-    fn perform_definition(&mut self, front: &Front, messages: Vec<Message>) -> Result<Vec<Reply>, Failed> {
-        self.link.perform_definition(messages).map_err(|trouble| self.fails(front, &trouble))
-    }
-
     /// Executes a plan. `Ok(None)`: another connection changed the schema.
     ///
     /// # Errors
@@ -413,7 +427,7 @@ impl State {
         self.tally.server += 1;
         match self.link.perform(messages) {
             Ok(answers) => Ok(Some(answers)),
-            Err(trouble) if schema::is_outdated(&trouble) => Ok(None),
+            Err(trouble) if trouble.kind() == Some(Kind::Outdated) => Ok(None),
             Err(trouble) => Err(self.fails(front, &trouble)),
         }
     }
@@ -421,7 +435,7 @@ impl State {
     /// Converts the server's error to SQLite's, and applies its consequences.
     pub fn fails(&mut self, front: &Front, trouble: &Trouble) -> Failed {
         let key = match trouble {
-            Trouble::Server(said) if said.state == "23505" => self.key(said.constraint.as_deref(), front),
+            Trouble::Server(said) if said.kind == Kind::Unique => self.key(said, front),
             _ => None,
         };
         let failed = fault::failed(trouble, self.link.is_in_transaction(), key.as_ref());
@@ -452,10 +466,11 @@ impl State {
     }
 
     /// The unique key that an index on the server implements.
-    fn key(&mut self, index: Option<&str>, front: &Front) -> Option<Key> {
-        let index = index?;
-        let name = self.name.clone();
-        let answers = self.link.perform(vec![schema::ask_key(&name, index)]).ok()?;
+    fn key(&mut self, said: &Said, front: &Front) -> Option<Key> {
+        let index = said.constraint.as_deref()?;
+        let table = said.table.as_deref().unwrap_or_default();
+        let ask = self.library.dialect.ask_key(&self.name, table, index);
+        let answers = self.link.perform(vec![Message::query(ask)]).ok()?;
         let mut key = Key { index: index.to_string(), ..Key::default() };
         for row in &answers.first()?.rows {
             let [Value::Text(table), column] = row.as_slice() else { return None };

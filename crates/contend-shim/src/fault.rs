@@ -2,7 +2,7 @@
 
 use crate::c::front::Failed;
 use crate::c::{BUSY, CONSTRAINT, ERROR, INTERRUPT, IOERR, TOOBIG};
-use crate::server::{Said, Trouble};
+use crate::server::{Kind, Said, Trouble};
 
 const fn extended(code: i32, kind: i32) -> i32 {
     code | kind << 8
@@ -18,7 +18,7 @@ pub const BUSY_SNAPSHOT: i32 = extended(BUSY, 2);
 
 /// Whether repeating the transaction may succeed.
 pub fn is_conflict(trouble: &Trouble) -> bool {
-    matches!(trouble, Trouble::Server(said) if ["40001", "40P01"].contains(&said.state.as_str()))
+    trouble.kind() == Some(Kind::Conflict)
 }
 
 /// Whether this error ends the transaction.
@@ -47,30 +47,31 @@ pub fn failed(trouble: &Trouble, in_transaction: bool, key: Option<&Key>) -> Fai
 
 fn of_server(said: &Said, in_transaction: bool, key: Option<&Key>) -> Failed {
     let table = said.table.clone().unwrap_or_default();
-    match said.state.as_str() {
-        "23505" => unique(said, key),
-        "23502" => {
+    match said.kind {
+        Kind::Unique => unique(said, key),
+        Kind::NotNull => {
             let column = said.column.clone().unwrap_or_default();
             Failed::new(CONSTRAINT_NOTNULL, format!("NOT NULL constraint failed: {table}.{column}"))
         }
-        "23514" => {
+        Kind::Check => {
             let name = said.constraint.clone().unwrap_or(table);
             Failed::new(CONSTRAINT_CHECK, format!("CHECK constraint failed: {name}"))
         }
-        // RAISE in a trigger, as the translator writes it.
-        "23T01" => Failed::new(CONSTRAINT_TRIGGER, said.message.clone()),
-        "23503" => Failed::new(CONSTRAINT_FOREIGNKEY, "FOREIGN KEY constraint failed"),
-        "55P03" => Failed::new(BUSY, "database is locked"),
+        Kind::Raised => Failed::new(CONSTRAINT_TRIGGER, said.message.clone()),
+        Kind::ForeignKey => Failed::new(CONSTRAINT_FOREIGNKEY, "FOREIGN KEY constraint failed"),
+        Kind::Locked => Failed::new(BUSY, "database is locked"),
         // In SQLite too, a transaction cannot continue after a conflicting commit of another one.
-        "40001" | "40P01" if in_transaction => Failed::new(BUSY_SNAPSHOT, "database is locked"),
-        "40001" | "40P01" => Failed::new(BUSY, "database is locked"),
-        "57014" => Failed::new(INTERRUPT, "interrupted"),
-        "22021" => {
+        Kind::Conflict if in_transaction => Failed::new(BUSY_SNAPSHOT, "database is locked"),
+        Kind::Conflict => Failed::new(BUSY, "database is locked"),
+        Kind::Interrupted => Failed::new(INTERRUPT, "interrupted"),
+        Kind::BadText => {
             Failed::new(ERROR, "contend shim: the server has no texts with NUL or with bytes that are not UTF-8")
         }
-        "54000" | "22001" => Failed::new(TOOBIG, "string or blob too big"),
-        "22003" if said.message.contains("bigint") => Failed::new(ERROR, "integer overflow"),
-        state => Failed::new(ERROR, format!("contend shim: the server says: {} ({state})", said.message)),
+        Kind::TooBig => Failed::new(TOOBIG, "string or blob too big"),
+        Kind::Overflow => Failed::new(ERROR, "integer overflow"),
+        Kind::Follows | Kind::Outdated | Kind::Other => {
+            Failed::new(ERROR, format!("contend shim: the server says: {} ({})", said.message, said.code))
+        }
     }
 }
 

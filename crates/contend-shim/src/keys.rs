@@ -5,8 +5,8 @@
 
 use crate::plan::options;
 use crate::schema::{self, Object};
-use crate::server::Message;
-use contend_sql::{ForeignKeyDefinition, define_table};
+use crate::value::Value;
+use contend_sql::{ForeignKeyDefinition, Target, define_table};
 use contend_wire::kept::{block, literal, mentions, quoted};
 
 /// A foreign key and its table.
@@ -16,11 +16,11 @@ pub struct Key {
 }
 
 /// All foreign keys of these tables.
-pub fn of(objects: &[Object], held: &[Object]) -> Vec<Key> {
+pub fn of(objects: &[Object], held: &[Object], target: Target) -> Vec<Key> {
     let (catalogue, mut keys) = (schema::catalogue(objects, held, false), vec![]);
     for [_, table, _, sql] in objects.iter().filter(|[kind, ..]| kind == "table") {
         // A table that is not understood cannot be used, so no row goes into it.
-        let defined = define_table(sql, &catalogue, &options()).unwrap_or_default();
+        let defined = define_table(sql, &catalogue, &options(target)).unwrap_or_default();
         keys.extend(defined.foreign_keys.into_iter().map(|definition| Key { table: table.clone(), definition }));
     }
     keys
@@ -66,12 +66,12 @@ fn body(trigger: &str) -> String {
 }
 
 /// Checks what is deferred now: a table whose rows wait for a check cannot be changed. Later checks are deferred again.
-pub fn check_now() -> Message {
-    Message::Plain("SET CONSTRAINTS ALL IMMEDIATE; SET CONSTRAINTS ALL DEFERRED".to_string())
+pub fn check_now() -> String {
+    "SET CONSTRAINTS ALL IMMEDIATE; SET CONSTRAINTS ALL DEFERRED".to_string()
 }
 
 /// Drops the server's constraints that are not among these keys.
-pub fn drop_others(keys: &[Key]) -> Message {
+pub fn drop_others(keys: &[Key]) -> String {
     loop_over(&format!(
         "SELECT format('ALTER TABLE %s DROP CONSTRAINT %I', conrelid::pg_catalog.regclass, conname) AS made FROM ({THERE}) AS there \
          WHERE NOT EXISTS (SELECT FROM ({}) AS wanted WHERE {SAME})",
@@ -80,7 +80,7 @@ pub fn drop_others(keys: &[Key]) -> Message {
 }
 
 /// Adds those of these keys that the server does not have.
-pub fn add_missing(keys: &[Key]) -> Message {
+pub fn add_missing(keys: &[Key]) -> String {
     loop_over(&format!(
         "SELECT made FROM ({}) AS wanted WHERE NOT EXISTS (SELECT FROM ({THERE}) AS there WHERE {SAME})",
         wanted(keys)
@@ -88,8 +88,48 @@ pub fn add_missing(keys: &[Key]) -> Message {
 }
 
 /// Executes the statements that a query returns.
-fn loop_over(query: &str) -> Message {
-    Message::Plain(block("DECLARE k text; ", &format!("FOR k IN {query} LOOP EXECUTE k; END LOOP;")))
+fn loop_over(query: &str) -> String {
+    block("DECLARE k text; ", &format!("FOR k IN {query} LOOP EXECUTE k; END LOOP;"))
+}
+
+/// A query of MariaDB's constraints: a row for each column, with its table, constraint and parent.
+pub fn ask_mariadb(database: &str) -> String {
+    format!(
+        "SELECT TABLE_NAME, CONSTRAINT_NAME, REFERENCED_TABLE_NAME, COLUMN_NAME FROM information_schema.KEY_COLUMN_USAGE \
+         WHERE TABLE_SCHEMA = {} AND REFERENCED_TABLE_NAME IS NOT NULL \
+         ORDER BY TABLE_NAME, CONSTRAINT_NAME, ORDINAL_POSITION",
+        literal(database)
+    )
+}
+
+/// Statements of MariaDB that drop the constraints that are not among these keys, and add those that are missing. `there`:
+/// rows of [`ask_mariadb`].
+pub fn adapt(keys: &[Key], there: Vec<Vec<Value>>) -> Vec<String> {
+    let mut constraints: Vec<([String; 3], Vec<String>)> = vec![];
+    for row in there {
+        let words: Vec<String> = row.into_iter().map(Value::into_words).collect();
+        let Ok([table, name, parent, column]) = <[String; 4]>::try_from(words) else { continue };
+        let of = [table, name, parent];
+        match constraints.last_mut().filter(|(last, _)| *last == of) {
+            Some((_, columns)) => columns.push(column),
+            None => constraints.push((of, vec![column])),
+        }
+    }
+    let is_same = |key: &Key, (of, columns): &([String; 3], Vec<String>)| {
+        let [table, _, parent] = of;
+        key.table.eq_ignore_ascii_case(table)
+            && key.definition.parent.eq_ignore_ascii_case(parent)
+            && key.definition.columns == *columns
+            && key.definition.constraint.is_some()
+    };
+    let others = constraints.iter().filter(|constraint| !keys.iter().any(|key| is_same(key, constraint)));
+    let dropped =
+        others.map(|([table, name, _], _)| format!("ALTER TABLE {} DROP FOREIGN KEY {}", quoted(table), quoted(name)));
+    let missing = keys.iter().filter(|key| !constraints.iter().any(|constraint| is_same(key, constraint)));
+    let added = missing.filter_map(|key| {
+        Some(format!("ALTER TABLE {} ADD {}", quoted(&key.table), key.definition.constraint.as_ref()?))
+    });
+    dropped.chain(added).collect()
 }
 
 /// The constraints of the server, by names.
@@ -136,7 +176,7 @@ mod tests {
                 ["table", name, name, sql].map(str::to_string)
             })
             .collect();
-        of(&objects, &[])
+        of(&objects, &[], Target::Postgres)
     }
 
     #[test]
@@ -146,11 +186,26 @@ mod tests {
         assert!(wait(&early) && without_translation(&early).is_none());
         let both = keys(&[child, "CREATE TABLE p (id INTEGER PRIMARY KEY)"]);
         assert!(!wait(&both) && act_on(&both, "DELETE FROM P", &[]) && !act_on(&both, "DELETE FROM c", &[]));
-        let Message::Plain(sql) = add_missing(&both) else { panic!("no query") };
+        let sql = add_missing(&both);
         assert!(
             sql.contains(r#"'ALTER TABLE "c" ADD FOREIGN KEY ("p") REFERENCES "p" ("id") ON DELETE CASCADE'"#),
             "{sql}"
         );
+    }
+
+    #[test]
+    fn constraints_of_mariadb_follow_the_keys() {
+        let keys = keys(&[
+            "CREATE TABLE p (id INTEGER PRIMARY KEY)",
+            "CREATE TABLE c (a INTEGER REFERENCES p, b INTEGER REFERENCES p)",
+        ]);
+        let row = |words: [&str; 4]| words.map(Value::text).to_vec();
+        let there = vec![row(["c", "c_ibfk_1", "p", "a"]), row(["c", "c_ibfk_2", "q", "b"])];
+        let wanted = [
+            "ALTER TABLE \"c\" DROP FOREIGN KEY \"c_ibfk_2\"",
+            "ALTER TABLE \"c\" ADD FOREIGN KEY (\"b\") REFERENCES \"p\" (\"id\")",
+        ];
+        assert_eq!(adapt(&keys, there), wanted);
     }
 
     #[test]

@@ -23,6 +23,7 @@
 mod c;
 mod config;
 mod connection;
+mod dialect;
 mod does;
 mod fault;
 mod journal;

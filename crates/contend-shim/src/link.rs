@@ -1,21 +1,19 @@
 //! A connection to the server and its transaction: decides which messages are sent together, in how many round trips.
 //!
-//! Unlike in PostgreSQL, a failed statement must not end the transaction. So each statement of a transaction is sent
-//! between SAVEPOINT and RELEASE, in the same round trip. The first one needs no savepoint: if it fails, nothing else
-//! is lost.
+//! A failed statement must not end the transaction, as on PostgreSQL, and must leave nothing of itself, although it may be
+//! several statements of the server. So each statement of a transaction is sent between SAVEPOINT and RELEASE, in the
+//! same round trip. The first one needs no savepoint: if it fails, nothing else is lost.
 
 use crate::config::{Cache, Settings};
 use crate::fault::is_conflict;
-use crate::server::{Message, Reply, Server, Trouble};
-use contend_wire::kept::{self, literal};
+use crate::server::{Cancel, Kind, Message, Reply, Server, Trouble, connect};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
-use tokio_postgres::CancelToken;
 
 /// The savepoint around a statement. Those of the program are `s0`, `s1` and so on.
 const SAVEPOINT: &str = "SAVEPOINT \"contend statement\"";
-const RELEASE: &str = "RELEASE \"contend statement\"";
-const UNDO: &str = "ROLLBACK TO \"contend statement\"; RELEASE \"contend statement\"";
+const RELEASE: &str = "RELEASE SAVEPOINT \"contend statement\"";
+const UNDO: &str = "ROLLBACK TO \"contend statement\"; RELEASE SAVEPOINT \"contend statement\"";
 const BEGIN: &str = "BEGIN";
 /// Least `lock_timeout`. The server's own work takes locks, too, for some milliseconds, and is not another program's.
 const LEAST_MS: i32 = 100;
@@ -26,7 +24,7 @@ const DEFINITION_LEAST_MS: i32 = 3_000;
 const PAUSE: Duration = Duration::from_millis(2);
 
 /// For other threads, to cancel what the current connection does.
-pub type Canceller = Arc<Mutex<Option<CancelToken>>>;
+pub type Canceller = Arc<Mutex<Option<Cancel>>>;
 
 pub struct Link {
     settings: &'static Settings,
@@ -34,13 +32,16 @@ pub struct Link {
     session: String,
     /// Name of the lock for BEGIN IMMEDIATE.
     schema: String,
-    server: Option<Server>,
+    server: Option<Box<dyn Server>>,
     pub canceller: Canceller,
     /// Round trips of earlier connections.
     earlier: u64,
     transaction: Option<Transaction>,
     timeout_ms: i32,
-    is_timeout_set: bool,
+    /// Whether foreign keys are checked, where that is the session's.
+    checks_keys: bool,
+    /// Whether the server's session has both.
+    is_session_set: bool,
 }
 
 #[derive(Default)]
@@ -50,17 +51,23 @@ struct Transaction {
     /// Whether the server has received BEGIN.
     is_sent: bool,
     has_lock: bool,
-    /// Whether its state is unknown, so that it can only be rolled back.
-    is_broken: bool,
+    /// Savepoints before changes that the server committed.
+    kept_places: usize,
+    /// Why it can only be rolled back: the server did that because of a conflict, or its state is unknown.
+    broken: Option<Trouble>,
 }
 
 fn plain(sql: impl Into<String>) -> Message {
     Message::Plain(sql.into())
 }
 
+fn unknown() -> Trouble {
+    Trouble::Lost("the outcome of the transaction is unknown".to_string())
+}
+
 /// The answers, or the first error that is not a consequence of another one.
 fn all(answers: Vec<Result<Reply, Trouble>>) -> Result<Vec<Reply>, Trouble> {
-    let follows = |trouble: &Trouble| matches!(trouble, Trouble::Server(said) if said.state == "25P02");
+    let follows = |trouble: &Trouble| trouble.kind() == Some(Kind::Follows);
     let first = answers.iter().filter_map(|answer| answer.as_ref().err()).find(|trouble| !follows(trouble));
     match first {
         Some(trouble) => Err(trouble.clone()),
@@ -79,7 +86,8 @@ impl Link {
             earlier: 0,
             transaction: None,
             timeout_ms: 0,
-            is_timeout_set: false,
+            checks_keys: false,
+            is_session_set: false,
         }
     }
 
@@ -94,12 +102,55 @@ impl Link {
     }
 
     pub fn set_timeout(&mut self, ms: i32) {
-        self.is_timeout_set &= self.timeout_ms == ms;
+        self.is_session_set &= self.timeout_ms == ms;
         self.timeout_ms = ms;
+    }
+
+    /// Whether foreign keys are checked in this session, where servers have such a setting.
+    pub fn set_checks_keys(&mut self, checks: bool) {
+        self.is_session_set &= self.checks_keys == checks;
+        self.checks_keys = checks;
+    }
+
+    /// Sends the session's settings again.
+    pub fn forget_session(&mut self) {
+        self.is_session_set = false;
+    }
+
+    pub fn waits_ms(&self) -> i32 {
+        self.timeout_ms
     }
 
     pub fn is_in_transaction(&self) -> bool {
         self.transaction.is_some()
+    }
+
+    /// Whether the server has a part of the transaction.
+    pub fn has_sent(&self) -> bool {
+        self.transaction.as_ref().is_some_and(|transaction| transaction.is_sent)
+    }
+
+    /// Commits what the transaction did so far, and goes on with another one, with savepoints at these places.
+    pub fn commit_early(&mut self, places: usize) -> Result<(), Trouble> {
+        let Some(transaction) = &mut self.transaction else { return Ok(()) };
+        if let Some(trouble) = &transaction.broken {
+            return Err(trouble.clone());
+        }
+        let has_sent = std::mem::take(&mut transaction.is_sent);
+        transaction.queued = vec![BEGIN.to_string()];
+        transaction.queued.extend((0..places).map(|place| format!("SAVEPOINT s{place}")));
+        transaction.kept_places = places;
+        if has_sent {
+            // The server is still in the transaction, so a new connection would not do.
+            let committed = self.server.as_mut().map(|server| all(server.exchange(&[plain("COMMIT")])));
+            committed.unwrap_or_else(|| Err(unknown()))?;
+        }
+        Ok(())
+    }
+
+    /// Executes messages without a transaction, of which the server has no part.
+    pub fn outside(&mut self, messages: Vec<Message>) -> Result<Vec<Reply>, Trouble> {
+        self.send(messages)
     }
 
     /// Drops the prepared statements, which are outdated.
@@ -110,26 +161,29 @@ impl Link {
     }
 
     /// Connects if there is no connection.
-    fn server(&mut self) -> Result<&mut Server, Trouble> {
-        if self.server.as_ref().is_some_and(Server::is_closed) {
+    fn server(&mut self) -> Result<&mut dyn Server, Trouble> {
+        if self.server.as_ref().is_some_and(|server| server.is_closed()) {
             self.drop_server();
         }
         if self.server.is_none() {
             if self.transaction.as_ref().is_some_and(|t| t.is_sent || t.has_lock) {
                 return Err(Trouble::Lost("it was lost within the transaction".to_string()));
             }
-            let mut server = Server::connect(&self.settings.server, self.settings.cache == Cache::All)?;
+            let mut server = connect(&self.settings.server, self.settings.cache == Cache::All)?;
             all(server.exchange(&[plain(&self.session)]))?;
             *self.canceller.lock().unwrap_or_else(PoisonError::into_inner) = Some(server.canceller());
             self.server = Some(server);
-            self.is_timeout_set = false;
+            self.is_session_set = false;
         }
-        self.server.as_mut().ok_or_else(|| Trouble::Lost("there is none".to_string()))
+        match &mut self.server {
+            Some(server) => Ok(server.as_mut()),
+            None => Err(Trouble::Lost("there is none".to_string())),
+        }
     }
 
     fn drop_server(&mut self) {
         if let Some(server) = self.server.take() {
-            self.earlier += server.round_trips;
+            self.earlier += server.round_trips();
             server.close();
         }
     }
@@ -138,30 +192,29 @@ impl Link {
     fn send(&mut self, mut messages: Vec<Message>) -> Result<Vec<Reply>, Trouble> {
         let count = messages.len();
         self.server()?;
-        if !self.is_timeout_set {
-            messages.insert(0, plain(format!("SET lock_timeout = {}", self.lock_timeout_ms())));
+        if !self.is_session_set {
+            messages.insert(0, plain(self.settings.dialect.session_settings(self.lock_timeout_ms(), self.checks_keys)));
         }
         let answers = self.server()?.exchange(&messages);
         let result = all(answers);
         match &result {
-            Ok(_) => self.is_timeout_set = true,
+            Ok(_) => self.is_session_set = true,
             Err(Trouble::Lost(_)) => self.drop_server(),
             Err(_) => {}
         }
         result.map(|mut answers| answers.split_off(answers.len().saturating_sub(count)))
     }
 
-    /// The server's `lock_timeout`. 0 means "for ever" to the server, and "not at all" to SQLite, whose longest timeout is
-    /// 24 days.
-    fn lock_timeout_ms(&self) -> i32 {
-        if self.timeout_ms == i32::MAX { 0 } else { self.timeout_ms.max(LEAST_MS) }
+    /// How long the server waits for a lock; `None` for SQLite's longest time, 24 days.
+    fn lock_timeout_ms(&self) -> Option<i32> {
+        Some(self.timeout_ms.max(LEAST_MS)).filter(|ms| *ms != i32::MAX)
     }
 
-    /// Like [`Link::perform`], for schema changes; autovacuum may hold the required lock.
+    /// Like [`Link::perform`], for schema changes of PostgreSQL; autovacuum may hold the required lock.
     pub fn perform_definition(&mut self, mut messages: Vec<Message>) -> Result<Vec<Reply>, Trouble> {
         if self.timeout_ms < DEFINITION_LEAST_MS {
-            let wait = |ms: i32| plain(format!("SET LOCAL lock_timeout = {ms}"));
-            messages.insert(0, wait(DEFINITION_LEAST_MS));
+            let wait = |ms: Option<i32>| plain(format!("SET LOCAL lock_timeout = {}", ms.unwrap_or(0)));
+            messages.insert(0, wait(Some(DEFINITION_LEAST_MS)));
             messages.push(wait(self.lock_timeout_ms()));
         }
         self.perform(messages)
@@ -171,9 +224,7 @@ impl Link {
     pub fn perform(&mut self, messages: Vec<Message>) -> Result<Vec<Reply>, Trouble> {
         match &mut self.transaction {
             None => self.alone(messages),
-            Some(transaction) if transaction.is_broken => {
-                Err(Trouble::Lost("the outcome of the transaction is unknown".to_string()))
-            }
+            Some(Transaction { broken: Some(trouble), .. }) => Err(trouble.clone()),
             Some(transaction) if !transaction.is_sent && transaction.queued == [BEGIN] => self.first(messages),
             Some(_) => self.within(messages),
         }
@@ -206,7 +257,7 @@ impl Link {
             }
             Err(trouble) => {
                 // If a statement could not be prepared, a part of the batch may not have been sent.
-                self.undo("ROLLBACK");
+                self.undo("ROLLBACK", &trouble);
                 Err(trouble)
             }
         }
@@ -215,7 +266,7 @@ impl Link {
     /// Executes them in their own transaction, under the lock that admits one process at a time. After an error the
     /// connection must be closed, because it may still have the lock.
     pub fn perform_admitted(&mut self, messages: Vec<Message>) -> Result<(), Trouble> {
-        let [lock, unlock] = kept::lock().map(plain);
+        let [lock, unlock] = self.settings.dialect.lock_all().map(plain);
         // Alone: the server carries out messages after one that failed.
         self.send(vec![lock])?;
         let mut batch = vec![plain(BEGIN)];
@@ -233,7 +284,7 @@ impl Link {
                 Ok(answers.split_off(1))
             }
             Err(trouble) => {
-                self.undo("ROLLBACK");
+                self.undo("ROLLBACK", &trouble);
                 Err(trouble)
             }
         }
@@ -252,7 +303,7 @@ impl Link {
                 Ok(answers.split_off(answers.len() - count))
             }
             Err(trouble) => {
-                self.undo(UNDO);
+                self.undo(UNDO, &trouble);
                 Err(trouble)
             }
         }
@@ -269,14 +320,14 @@ impl Link {
         }
     }
 
-    /// Rolls back a statement.
-    fn undo(&mut self, sql: &str) {
+    /// Rolls back a statement that failed. After a deadlock there may be no transaction to do it in.
+    fn undo(&mut self, sql: &str, trouble: &Trouble) {
         let undone = match &mut self.server {
             Some(server) => all(server.exchange(&[plain(sql)])).is_ok(),
             None => false,
         };
-        if let Some(transaction) = &mut self.transaction {
-            transaction.is_broken |= !undone;
+        if let Some(transaction) = self.transaction.as_mut().filter(|_| !undone) {
+            transaction.broken = Some(if is_conflict(trouble) { trouble.clone() } else { unknown() });
         }
     }
 
@@ -284,41 +335,49 @@ impl Link {
     pub fn begin(&mut self, with_lock: bool) -> Result<(), Trouble> {
         let has_lock = with_lock && self.settings.locks;
         if has_lock {
-            self.send(vec![Message::Query { sql: self.lock("pg_advisory_lock"), values: vec![] }])?;
+            let [lock, _] = self.lock();
+            self.send(vec![plain(lock)])?;
         }
         self.transaction = Some(Transaction { queued: vec![BEGIN.to_string()], has_lock, ..Transaction::default() });
         Ok(())
     }
 
-    fn lock(&self, function: &str) -> String {
-        format!("SELECT {function}(hashtextextended({}, 0))", literal(&self.schema))
+    fn lock(&self) -> [String; 2] {
+        self.settings.dialect.lock(&self.schema, self.timeout_ms)
     }
 
     /// COMMIT or ROLLBACK. Afterwards there is no transaction, whatever the result.
     pub fn end(&mut self, word: &str) -> Result<(), Trouble> {
         let Some(transaction) = self.transaction.take() else { return Ok(()) };
-        let word = if transaction.is_broken { "ROLLBACK" } else { word };
+        let is_rollback = word == "ROLLBACK";
+        let word = if transaction.broken.is_some() { "ROLLBACK" } else { word };
         let mut batch = vec![];
         if transaction.is_sent {
             batch.push(plain(word));
         }
         if transaction.has_lock {
-            // Not a query: one that is due to be prepared is not sent if the COMMIT before it fails.
-            batch.push(plain(self.lock("pg_advisory_unlock")));
+            let [_, unlock] = self.lock();
+            batch.push(plain(unlock));
         }
         let Some(server) = self.server.as_mut().filter(|server| !server.is_closed()) else {
             let lost = || Trouble::Lost("it was lost within the transaction, which is rolled back".to_string());
             return if transaction.is_sent && word == "COMMIT" { Err(lost()) } else { Ok(()) };
         };
         let result = if batch.is_empty() { Ok(vec![]) } else { all(server.exchange(&batch)) };
+        if transaction.has_lock && transaction.is_sent && result.is_err() && !server.is_closed() {
+            // MariaDB has not executed it.
+            server.exchange(&batch[1..]);
+        }
         // A rollback also reverts settings made in the transaction.
-        self.is_timeout_set &= word == "COMMIT" && result.is_ok();
+        self.is_session_set &= word == "COMMIT" && result.is_ok();
         if matches!(result, Err(Trouble::Lost(_))) {
             self.drop_server();
         }
         match result {
-            Ok(_) if transaction.is_broken => Err(Trouble::Lost("the outcome of the transaction is unknown".into())),
-            Ok(_) => Ok(()),
+            Ok(_) => match transaction.broken.filter(|trouble| !(is_rollback && is_conflict(trouble))) {
+                Some(trouble) => Err(trouble),
+                None => Ok(()),
+            },
             Err(Trouble::Lost(words)) if word == "COMMIT" => {
                 Err(Trouble::Lost(format!("{words}; the transaction may or may not be committed")))
             }
@@ -334,16 +393,21 @@ impl Link {
         }
     }
 
-    /// RELEASE or ROLLBACK TO.
+    /// RELEASE SAVEPOINT or ROLLBACK TO.
     pub fn back_to(&mut self, word: &str, place: usize) -> Result<(), Trouble> {
+        if word != "RELEASE SAVEPOINT" && self.transaction.as_ref().is_some_and(|t| place < t.kept_places) {
+            return Err(Trouble::Value(
+                "MariaDB has committed what came after this savepoint: CREATE, ALTER or DROP".into(),
+            ));
+        }
         let queued = self.queued();
         let mut batch: Vec<Message> = queued.into_iter().map(plain).collect();
         batch.push(plain(format!("{word} s{place}")));
         self.sent();
-        self.is_timeout_set &= word == "RELEASE";
+        self.is_session_set &= word == "RELEASE SAVEPOINT";
         let result = self.send(batch).map(drop);
         if let (Err(_), Some(transaction)) = (&result, &mut self.transaction) {
-            transaction.is_broken = true;
+            transaction.broken.get_or_insert_with(unknown);
         }
         result
     }

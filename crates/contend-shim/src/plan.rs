@@ -1,12 +1,13 @@
 //! A statement for the server: translated once, with values bound for each execution.
 
-use crate::schema::guarded;
+use crate::dialect::guarded;
 use crate::server::{Message, Reply};
 use crate::value::{Value, oldest};
 use contend_sql::{
     Catalogue, Keys, Number, Options, ParamType, Refusal, SessionValue, Statement, Target, Untagged, number_in_text,
     real_text, translate, untagged,
 };
+use contend_wire::kept::sentinel;
 
 /// The translation of one statement.
 pub struct Plan {
@@ -32,16 +33,23 @@ pub struct Done {
 }
 
 /// Options of the translation.
-pub fn options() -> Options {
-    Options { pack: true, session: true, tagged: true, sqlite: oldest(), ..Options::to(Target::Postgres) }
+pub fn options(target: Target) -> Options {
+    Options { pack: true, session: true, tagged: true, early_keys: true, sqlite: oldest(), ..Options::to(target) }
 }
 
 /// # Errors
 /// The statement cannot be translated.
-pub fn plan(sql: &str, catalogue: &Catalogue, version: u64) -> Result<Plan, Refusal> {
-    let mut translation = translate(sql, catalogue, &options())?;
+pub fn plan(sql: &str, catalogue: &Catalogue, version: u64, target: Target) -> Result<Plan, Refusal> {
+    let mut translation = translate(sql, catalogue, &options(target))?;
+    let mut is_guarded = target == Target::Postgres;
     for statement in &mut translation.statements {
-        statement.sql = guarded(&statement.sql, version);
+        if let Some(sql) = guarded(&statement.sql, version, target) {
+            (statement.sql, is_guarded) = (sql, true);
+        }
+    }
+    if !is_guarded {
+        let sql = format!("SELECT 1 FROM \"{}\"", sentinel(version));
+        translation.statements.insert(0, Statement { main: false, ..Statement::of_server(sql, vec![]) });
     }
     let wants_words = translation.rules.iter().any(|fired| fired.rule == "texts-in-numeric-columns");
     Ok(Plan { statements: translation.statements, wants_words })

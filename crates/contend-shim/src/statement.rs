@@ -239,6 +239,7 @@ impl Statement {
     /// all connections. The schema must be settled: a rollback may have reverted it.
     fn enforce_keys(&self, state: &mut State) -> Result<(), Failed> {
         let Connection { front, is_readonly, .. } = &*self.connection;
+        state.link.set_checks_keys(front.has_keys_on());
         let is_missing = !state.enforces_keys() && !is_readonly.load(Relaxed) && front.has_keys_on();
         if is_missing { state.enforce_keys(front) } else { Ok(()) }
     }
@@ -246,7 +247,7 @@ impl Statement {
     /// Where this connection has its keys off, SQLite changes no further rows; the server would.
     fn check_actions(&self, state: &mut State) -> Result<(), Failed> {
         let is_change = !self.is_readonly && state.enforces_keys() && !self.connection.front.has_keys_on();
-        if !is_change || !state.has_actions(&self.sql) {
+        if !is_change || state.checks_by_session() || !state.has_actions(&self.sql) {
             return Ok(());
         }
         let reason = "foreign keys are off here, and the server would carry out the action of one";
@@ -399,8 +400,10 @@ fn transaction(does: &Does, state: &mut State, connection: &Connection, step: &d
         Does::Rollback => {
             let ended = state.link.end("ROLLBACK");
             let code = step();
+            let kept = state.kept_by_server();
             state.left(front);
-            ended.map_err(|trouble| fails(state, &trouble)).and_then(|()| done(code, connection))
+            ended.map_err(|trouble| fails(state, &trouble))?;
+            kept.map_or_else(|| done(code, connection), Err)
         }
         Does::Savepoint(what, name) if what == "BEGIN" => {
             if front.is_autocommit() {
@@ -450,7 +453,7 @@ fn to_savepoint(
     if what == "RELEASE" && at == 0 && state.began_by_savepoint {
         return end(state, connection, step);
     }
-    let word = if what == "RELEASE" { "RELEASE" } else { "ROLLBACK TO" };
+    let word = if what == "RELEASE" { "RELEASE SAVEPOINT" } else { "ROLLBACK TO" };
     state.link.back_to(word, at).map_err(|trouble| state.fails(&connection.front, &trouble))?;
     state.savepoints.truncate(if what == "RELEASE" { at } else { at + 1 });
     if what != "RELEASE" && state.has_defined {

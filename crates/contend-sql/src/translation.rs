@@ -25,6 +25,9 @@ pub struct Options {
     /// The caller reads tagged values ([`Statement::tagged`]), which are used with the function pack. Otherwise results
     /// and columns whose type depends on the row are refused.
     pub tagged: bool,
+    /// On MariaDB, a deferred foreign key becomes one that is checked at once: a transaction that violates it meanwhile gets an
+    /// error. Otherwise it is refused.
+    pub early_keys: bool,
     /// Types of the values bound for the source's parameters, in order, as far as they are known. A parameter without
     /// another source of its type has this one; the translation is valid for values of these types.
     pub bound: Vec<ParamType>,
@@ -39,7 +42,16 @@ pub const SQLITE: u32 = 3_053_002;
 impl Options {
     /// Portable mode without savepoints, session values and tagged values.
     pub fn to(target: Target) -> Options {
-        Options { target, pack: false, savepoints: false, session: false, tagged: false, bound: vec![], sqlite: SQLITE }
+        Options {
+            target,
+            pack: false,
+            savepoints: false,
+            session: false,
+            tagged: false,
+            early_keys: false,
+            bound: vec![],
+            sqlite: SQLITE,
+        }
     }
 
     /// Whether the wanted answers are those of an older SQLite.

@@ -11,6 +11,7 @@ pub mod database;
 pub mod digest;
 pub mod handshake;
 pub mod kept;
+pub mod kept_mariadb;
 pub mod literal;
 pub mod plan;
 pub mod sample;

@@ -25,10 +25,12 @@ const LIBRARY: &str = "libcontend_shim";
 ///
 /// # Errors
 /// PostgreSQL could not have such a socket.
-pub fn settings(address: &Address, password: Option<&str>) -> Result<Vec<String>> {
+pub fn settings(address: &Address, password: Option<&str>, is_mariadb: bool) -> Result<Vec<String>> {
     let mut lines = vec![format!("user={}", address.user), format!("database={}", address.database)];
+    lines.extend(is_mariadb.then(|| "engine=mariadb".to_string()));
     match &address.endpoint {
         Endpoint::Tcp(host, port) => lines.extend([format!("host={host}"), format!("port={port}")]),
+        Endpoint::Socket(path) if is_mariadb => lines.push(format!("socket={path}")),
         Endpoint::Socket(path) => {
             let path = Path::new(path);
             let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -62,7 +64,7 @@ pub fn redirect(head: &mut Head) -> Result<()> {
     for database in &mut head.databases {
         let address = database.server().map_err(anyhow::Error::msg)?;
         let password = server::password(address)?;
-        let mut lines = settings(address, password.as_deref())?;
+        let mut lines = settings(address, password.as_deref(), false)?;
         // Every server begins its transactions in one way, so there is no lock that SQLite's ways would need.
         lines.extend(["immediate=plain".to_string(), "server_pragma=on".to_string()]);
         lines.extend(cache.iter().map(|word| format!("cache={word}")));
@@ -103,11 +105,14 @@ mod tests {
             database: "app_0".to_string(),
             password: Password::None,
         };
-        let lines = settings(&address, Some("a%b")).expect("a socket of PostgreSQL");
+        let lines = settings(&address, Some("a%b"), false).expect("a socket of PostgreSQL");
         assert_eq!(lines, ["user=me", "database=app_0", "socket_dir=/run/a b", "port=5433", "password=a%b"]);
         let uri = uri(&file_of("app_0"), &lines[2..].join("\n"));
         assert_eq!(uri, "file:/app_0.db?contend_shim=socket_dir%3D%2Frun%2Fa%20b%0Aport%3D5433%0Apassword%3Da%25b");
         let elsewhere = Endpoint::Socket("/run/mysqld.sock".to_string());
-        assert!(settings(&Address { endpoint: elsewhere, ..address }, None).is_err());
+        let address = Address { endpoint: elsewhere, ..address };
+        assert!(settings(&address, None, false).is_err());
+        let lines = settings(&address, None, true).expect("a socket of MariaDB");
+        assert_eq!(lines, ["user=me", "database=app_0", "engine=mariadb", "socket=/run/mysqld.sock"]);
     }
 }

@@ -1,4 +1,4 @@
-//! `contend shim`: runs a command with its SQLite databases on PostgreSQL.
+//! `contend shim`: runs a command with its SQLite databases on PostgreSQL or MariaDB.
 //!
 //! `verb` has the arguments. `run` starts the command with the library `contend-shim` loaded. `told` reads the
 //! library's journal and prints the summary.

@@ -24,6 +24,8 @@ const VARIABLE: &str = "CONTEND_SHIM";
 pub struct Asked<'a> {
     pub to: &'a str,
     pub locks: bool,
+    /// Whether CREATE, ALTER and DROP may commit a transaction that has used rows.
+    pub commits_definitions: bool,
     /// The library's word for what it keeps.
     pub cache: &'static str,
     pub log: Option<&'a Path>,
@@ -106,15 +108,23 @@ fn library() -> Result<PathBuf> {
 /// The library's settings: lines of `KEY=VALUE`.
 fn settings(asked: &Asked<'_>) -> Result<String> {
     let typed = Typed::parse(asked.to).map_err(|e| anyhow!("--to: {e}"))?;
-    ensure!(typed.dsn.scheme == "postgres", "--to: programs can be redirected to PostgreSQL only");
+    let is_mariadb = typed.dsn.scheme == "mysql";
+    ensure!(
+        is_mariadb || typed.dsn.scheme == "postgres",
+        "--to: programs can be redirected to PostgreSQL and MariaDB only"
+    );
     let address = typed.dsn.address;
     let password = match typed.password {
         Some(password) => Some(password),
         None => server::password(&address).context("--to")?,
     };
-    let mut lines = shim::settings(&address, password.as_deref()).context("--to")?;
+    let mut lines = shim::settings(&address, password.as_deref(), is_mariadb).context("--to")?;
     lines.push(format!("immediate={}", if asked.locks { "lock" } else { "plain" }));
     lines.push(format!("cache={}", asked.cache));
+    if asked.commits_definitions {
+        ensure!(is_mariadb, "--ddl is for MariaDB: PostgreSQL can undo CREATE, ALTER and DROP");
+        lines.push("ddl=commit".to_string());
+    }
     Ok(lines.join("\n") + "\n")
 }
 

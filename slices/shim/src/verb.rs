@@ -7,25 +7,29 @@ use contend::cli::stop_on_signals;
 use contend::slice::Verb;
 use std::path::PathBuf;
 
-/// Run an unmodified SQLite program with its databases on PostgreSQL
+/// Run an unmodified SQLite program with its databases on PostgreSQL or MariaDB
 #[derive(Parser)]
 #[command(after_help = "Examples:
   contend shim --to postgres://me@localhost/app -- python3 app.py
   contend shim --to 'postgres://me@/app?socket=/run/postgresql/.s.PGSQL.5432' -- sqlite3 notes.db
+  contend shim --to mysql://me@localhost/ -- python3 app.py
 
-Every database file that the command opens is a schema on the server, named after the file's path; databases in \
-memory and temporary ones stay with SQLite. SQL is translated as by `contend translate`; what has no translation fails \
+Every database file that the command opens is a schema of PostgreSQL or a database of MariaDB, named after the file's \
+path; databases in memory and temporary ones stay with SQLite. SQL is translated as by `contend translate`; what has no translation fails \
 with SQLITE_ERROR, the rule and the place, and is listed at the end. SQLite must be linked dynamically. \
 docs/shim.md says what works, what is refused and what it costs.
 
 Exit status: that of the command (128 and the signal's number if a signal ended it), 2 usage or environment.")]
 struct ShimArgs {
-    /// The server: postgres://USER@HOST/DATABASE, the password with ?password_file=PATH or ?password_env=NAME
+    /// The server: postgres://USER@HOST/DATABASE or mysql://USER@HOST/, the password with ?password_file=PATH or ?password_env=NAME
     #[arg(long, value_name = "URL")]
     to: String,
     /// What BEGIN IMMEDIATE and EXCLUSIVE do
     #[arg(long, value_enum, default_value = "lock")]
     immediate: Immediate,
+    /// On MariaDB, CREATE, ALTER and DROP in a transaction that has read or changed rows
+    #[arg(long, value_enum, default_value = "refuse")]
+    ddl: Ddl,
     /// What is kept for the next use of a statement
     #[arg(long, value_enum, default_value = "all")]
     cache: Cache,
@@ -43,6 +47,14 @@ enum Immediate {
     Lock,
     /// They begin like others; conflicts are errors
     Plain,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Ddl {
+    /// They are errors: MariaDB would commit the transaction
+    Refuse,
+    /// They commit it; a ROLLBACK afterwards is an error
+    Commit,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -73,6 +85,7 @@ fn shim(args: &ShimArgs) -> Result<u8> {
             Cache::Translations => "translations",
             Cache::None => "none",
         },
+        commits_definitions: args.ddl == Ddl::Commit,
         locks: args.immediate == Immediate::Lock,
         log: args.log.as_deref(),
         command: &args.command,

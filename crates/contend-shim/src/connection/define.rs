@@ -1,20 +1,23 @@
-//! Changes of the schema: in the front and on the server, with the foreign keys that follow from them.
+//! Changes of the schema: in the front and on the server, with the foreign keys that follow from them. Where the server
+//! commits them, [`super::change`] carries them out.
 
 use super::State;
 use crate::c::front::{Failed, Front};
 use crate::c::{DONE, ERROR};
 use crate::does::first_word;
 use crate::schema::Object;
-use crate::server::Message;
+use crate::server::{Kind, Message, Trouble};
 use crate::{journal, keys, schema};
-use contend_sql::Catalogue;
+use contend_sql::{Catalogue, Target};
 use contend_wire::kept::quoted;
 use std::sync::Arc;
 
-fn translated(sql: &str, catalogue: &Catalogue) -> Result<Vec<Message>, Failed> {
-    let translation = contend_sql::translate(sql, catalogue, &crate::plan::options())
+fn translated(sql: &str, catalogue: &Catalogue, target: Target) -> Result<Vec<String>, Failed> {
+    let translation = contend_sql::translate(sql, catalogue, &crate::plan::options(target))
         .map_err(|refusal| journal::refused(sql, &refusal.to_string()))?;
-    Ok(translation.statements.into_iter().map(|statement| Message::Plain(statement.sql)).collect())
+    // The translator's check that no transaction is committed; there is none.
+    let is_check = |sql: &String| sql.starts_with("SET @contend_sql = ");
+    Ok(translation.statements.into_iter().map(|statement| statement.sql).filter(|sql| !is_check(sql)).collect())
 }
 
 impl State {
@@ -23,6 +26,7 @@ impl State {
     /// # Errors
     /// There is no translation, or the server refuses. The front is as it was.
     pub fn define(&mut self, front: &Front, sql: &str, step: impl FnOnce() -> i32) -> Result<(), Failed> {
+        self.leave_for_definition(front, sql)?;
         front.execute("SAVEPOINT \"contend definition\"")?;
         if let Err(failed) = self.defined(front, sql, step) {
             // They fail if the whole transaction is rolled back: the connection is lost.
@@ -47,12 +51,21 @@ impl State {
         }
         let version = self.version.unwrap_or(0);
         let statements = self.with_triggers(sql, &after)?;
-        let mut messages = self.with_keys(front, sql, &after, statements)?;
-        messages.extend(schema::difference(&self.objects, &after));
-        messages.extend(self.without_held(front, sql)?);
-        messages.push(schema::next_version(version));
+        let mut rows = schema::difference(&self.objects, &after);
+        rows.extend(self.without_held(front, sql)?);
         let in_transaction = self.link.is_in_transaction();
-        self.perform_definition(front, messages)?;
+        if self.library.dialect.commits_definitions() {
+            let wanted = self.wanted_keys(sql, &after)?;
+            let is_checked = first_word(sql) == "DROP" && front.has_keys_on();
+            self.change(&statements, &rows, wanted.as_deref(), is_checked)
+                .map_err(|trouble| self.fails(front, &trouble))?;
+        } else {
+            let mut messages = self.with_keys(front, sql, &after, statements)?;
+            messages.extend(rows);
+            messages.push(schema::next_version(version));
+            let messages = messages.into_iter().map(Message::Plain).collect();
+            self.link.perform_definition(messages).map_err(|trouble| self.fails(front, &trouble))?;
+        }
         self.has_defined |= in_transaction;
         self.version = Some(version + 1);
         self.held.retain(|held| after.iter().any(|object| object[0] == "table" && object[1] == held[2]));
@@ -62,20 +75,20 @@ impl State {
 
     /// A change of the schema for the server. Triggers that SQLite rewrites, because a name in them changes, are created
     /// again: their functions have the old name.
-    fn with_triggers(&self, sql: &str, after: &[Object]) -> Result<Vec<Message>, Failed> {
+    fn with_triggers(&self, sql: &str, after: &[Object]) -> Result<Vec<String>, Failed> {
         let is_other =
             |trigger: &&Object| self.objects.iter().any(|old| old[..2] == trigger[..2] && old[3] != trigger[3]);
         let rewritten: Vec<&Object> = after.iter().filter(|[kind, ..]| kind == "trigger").filter(is_other).collect();
         let now = schema::catalogue(&self.objects, &self.held, false);
         let mut messages = vec![];
         for [_, name, ..] in &rewritten {
-            messages.extend(translated(&format!("DROP TRIGGER {}", quoted(name)), &now)?);
+            messages.extend(translated(&format!("DROP TRIGGER {}", quoted(name)), &now, self.target())?);
         }
-        messages.extend(translated(sql, &now)?);
+        messages.extend(translated(sql, &now, self.target())?);
         if !rewritten.is_empty() {
             let then = schema::catalogue(after, &self.held, false);
             for [.., sql] in rewritten {
-                messages.extend(translated(sql, &then)?);
+                messages.extend(translated(sql, &then, self.target())?);
             }
         }
         Ok(messages)
@@ -83,13 +96,13 @@ impl State {
 
     /// All foreign keys of the schema.
     pub fn keys(&mut self) -> Arc<Vec<keys::Key>> {
-        let (objects, held) = (&self.objects, &self.held);
-        let read = || Arc::new(keys::of(objects, held));
+        let (objects, held, target) = (&self.objects, &self.held, self.target());
+        let read = || Arc::new(keys::of(objects, held, target));
         Arc::clone(self.keys.get_or_insert_with(read))
     }
 
-    /// Messages that delete the rows about dropped columns.
-    fn without_held(&self, front: &Front, sql: &str) -> Result<Vec<Message>, Failed> {
+    /// Statements that delete the rows about dropped columns.
+    fn without_held(&self, front: &Front, sql: &str) -> Result<Vec<String>, Failed> {
         let mut messages = vec![];
         for held in &self.held {
             if front.has_column(&held[2], &held[1])? {
@@ -107,21 +120,30 @@ impl State {
         Ok(messages)
     }
 
-    /// Messages of a change of the schema, with those that adapt the server's constraints to it.
+    /// The foreign keys of a new schema, if the server enforces them.
+    ///
+    /// # Errors
+    /// One has no translation.
+    fn wanted_keys(&self, sql: &str, after: &[Object]) -> Result<Option<Vec<keys::Key>>, Failed> {
+        if !self.enforces_keys() {
+            return Ok(None);
+        }
+        let wanted = keys::of(after, &self.held, self.target());
+        match keys::without_translation(&wanted) {
+            Some(reason) => Err(journal::refused(sql, &reason)),
+            None => Ok(Some(wanted)),
+        }
+    }
+
+    /// Statements of a change of the schema, with those that adapt the server's constraints to it.
     fn with_keys(
         &mut self,
         front: &Front,
         sql: &str,
         after: &[Object],
-        statements: Vec<Message>,
-    ) -> Result<Vec<Message>, Failed> {
-        if !self.enforces_keys() {
-            return Ok(statements);
-        }
-        let wanted = keys::of(after, &self.held);
-        if let Some(reason) = keys::without_translation(&wanted) {
-            return Err(journal::refused(sql, &reason));
-        }
+        statements: Vec<String>,
+    ) -> Result<Vec<String>, Failed> {
+        let Some(wanted) = self.wanted_keys(sql, after)? else { return Ok(statements) };
         let mut messages = vec![];
         if self.link.is_in_transaction() && !self.keys().is_empty() {
             messages.push(keys::check_now());
@@ -145,10 +167,9 @@ impl State {
     pub fn enforce_keys(&mut self, front: &Front) -> Result<(), Failed> {
         self.refresh(front)?;
         while !self.enforces_keys() {
-            let messages = self.enforcing()?;
-            match self.link.perform_definition(messages) {
+            match self.enforced() {
                 // Another connection changed the schema.
-                Err(trouble) if schema::is_outdated(&trouble) => {}
+                Err(trouble) if trouble.kind() == Some(Kind::Outdated) => {}
                 done => drop(done.map_err(|trouble| self.fails(front, &trouble))?),
             }
             self.has_defined |= self.link.is_in_transaction();
@@ -157,15 +178,19 @@ impl State {
         Ok(())
     }
 
-    fn enforcing(&mut self) -> Result<Vec<Message>, Failed> {
+    fn enforced(&mut self) -> Result<(), Trouble> {
         let keys = self.keys();
         if let Some(reason) = keys::without_translation(&keys) {
-            return Err(Failed::new(ERROR, format!("contend shim: PRAGMA foreign_keys: {reason}")));
+            return Err(Trouble::Value(format!("PRAGMA foreign_keys: {reason}")));
         }
-        let mut messages = vec![schema::set("foreign_keys", "on")];
+        let set = self.library.dialect.set("foreign_keys", "on");
+        if self.library.dialect.commits_definitions() {
+            return self.change(&[], &[set], Some(&keys), false);
+        }
+        let mut messages = vec![set];
         messages.extend((!keys.is_empty()).then(|| keys::add_missing(&keys)));
         messages.push(schema::next_version(self.version.unwrap_or(0)));
-        Ok(messages)
+        self.link.perform_definition(messages.into_iter().map(Message::Plain).collect()).map(drop)
     }
 
     /// `PRAGMA foreign_key_check`, where the server enforces all keys: what is deferred is checked now.
@@ -182,7 +207,7 @@ impl State {
             return Err(Failed::new(ERROR, words));
         }
         if self.link.is_in_transaction() {
-            self.perform(front, vec![keys::check_now()])?;
+            self.perform(front, vec![Message::Plain(keys::check_now())])?;
         }
         Ok(())
     }

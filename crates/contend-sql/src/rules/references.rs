@@ -127,10 +127,10 @@ pub(crate) fn foreign_key(tr: &mut Tr, table: &Table, key: &ForeignKey) -> R<()>
         });
     }
     if let Some(DeferSubclause { deferrable: true, init_deferred: Some(InitDeferredPred::InitiallyDeferred) }) = defer {
-        if !tr.postgres {
+        if !tr.postgres && !tr.input.options.early_keys {
             return refused("MariaDB checks every foreign key at once");
         }
-        tr.put(" DEFERRABLE INITIALLY DEFERRED");
+        tr.either(" DEFERRABLE INITIALLY DEFERRED", "");
     }
     Ok(())
 }

@@ -1,10 +1,12 @@
-//! A connection to the server. The messages of a batch are sent together and answered in one round trip.
+//! PostgreSQL: the messages of a batch are pipelined.
 
+use super::message::{Cancel, Kind, Message, Reply, Said, Server, Trouble};
 use crate::value::Value;
 use futures_util::StreamExt;
 use std::collections::HashMap;
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
+use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 use tokio::runtime::{Builder, Handle, Runtime};
@@ -15,51 +17,10 @@ use tokio_postgres::{CancelToken, Client, Config, NoTls, RowStream, Statement};
 const PREPARED_FROM: u32 = 3;
 /// Most texts whose uses are counted.
 const TEXTS_MAX: usize = 2_000;
-const CONNECT_TIME: Duration = Duration::from_secs(10);
-
-/// A message to the server.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Message {
-    /// A statement without values and rows.
-    Plain(String),
-    Query {
-        sql: String,
-        values: Vec<Value>,
-    },
-}
-
-/// An answer.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Reply {
-    pub rows: Vec<Vec<Value>>,
-    /// Number of rows changed or returned.
-    pub count: u64,
-}
-
-/// Why there is no answer.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Trouble {
-    /// An error of the server.
-    Server(Box<Said>),
-    /// The connection is lost.
-    Lost(String),
-    /// A value that cannot be sent or read.
-    Value(String),
-}
-
-/// Fields of a server's error. Its detail, which contains values, is not read.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Said {
-    pub state: String,
-    pub message: String,
-    pub table: Option<String>,
-    pub column: Option<String>,
-    pub constraint: Option<String>,
-}
 
 type Waiting<'m> = Pin<Box<dyn Future<Output = Result<Reply, Trouble>> + Send + 'm>>;
 
-pub struct Server {
+pub struct Postgres {
     /// Dropped first: the end of the client ends the connection's task.
     client: Client,
     runtime: Runtime,
@@ -67,7 +28,7 @@ pub struct Server {
     prepared: HashMap<String, Known>,
     /// Whether texts that are used often are prepared.
     prepares: bool,
-    pub round_trips: u64,
+    round_trips: u64,
 }
 
 enum Known {
@@ -75,58 +36,17 @@ enum Known {
     Prepared(Statement),
 }
 
-impl Server {
+impl Postgres {
     /// # Errors
     /// The server cannot be reached, or reports an error.
-    pub fn connect(config: &Config, prepares: bool) -> Result<Server, Trouble> {
+    pub fn connect(config: &Config, prepares: bool, within: Duration) -> Result<Postgres, Trouble> {
         let lost = |error: std::io::Error| Trouble::Lost(error.to_string());
         let runtime = Builder::new_current_thread().enable_all().build().map_err(lost)?;
         let mut config = config.clone();
-        config.connect_timeout(CONNECT_TIME);
+        config.connect_timeout(within);
         let (client, connection) = wait(&runtime, config.connect(NoTls)).map_err(|error| trouble(&error))?;
         let task = runtime.spawn(async move { drop(connection.await) });
-        Ok(Server { client, runtime, task, prepared: HashMap::new(), prepares, round_trips: 1 })
-    }
-
-    pub fn canceller(&self) -> CancelToken {
-        self.client.cancel_token()
-    }
-
-    pub fn is_closed(&self) -> bool {
-        self.client.is_closed()
-    }
-
-    /// Drops all prepared statements.
-    pub fn forget(&mut self) {
-        self.prepared.clear();
-    }
-
-    /// Sends all messages and waits for all answers in one round trip, plus one to prepare a statement. After an
-    /// error there are no further answers.
-    pub fn exchange(&mut self, messages: &[Message]) -> Vec<Result<Reply, Trouble>> {
-        if self.prepares {
-            messages.iter().for_each(|message| self.count(message));
-        }
-        let (mut answers, mut rest) = (vec![], messages);
-        loop {
-            let is_due = |message: &Message| matches!(message, Message::Query { sql, .. } if self.is_due(sql));
-            let (now, later) = rest.split_at(rest.iter().position(is_due).unwrap_or(rest.len()));
-            let due = later.first().and_then(|message| match message {
-                Message::Query { sql, .. } => Some(sql.as_str()),
-                Message::Plain(_) => None,
-            });
-            let prepared = self.send(now, due, &mut answers);
-            let (Some(sql), true) = (due, answers.iter().all(Result::is_ok)) else { return answers };
-            match prepared {
-                Some(Ok(statement)) => drop(self.prepared.insert(sql.to_string(), Known::Prepared(statement))),
-                Some(Err(trouble)) => {
-                    answers.push(Err(trouble));
-                    return answers;
-                }
-                None => return answers,
-            }
-            rest = later;
-        }
+        Ok(Postgres { client, runtime, task, prepared: HashMap::new(), prepares, round_trips: 1 })
     }
 
     /// Whether a text should be prepared.
@@ -183,10 +103,56 @@ impl Server {
         answers.extend(results.into_iter().flatten());
         prepared
     }
+}
 
-    /// Closes the connection.
-    pub fn close(self) {
-        let Server { client, runtime, task, .. } = self;
+impl Server for Postgres {
+    fn canceller(&self) -> Cancel {
+        let token = self.client.cancel_token();
+        Arc::new(move || cancel(&token))
+    }
+
+    fn is_closed(&self) -> bool {
+        self.client.is_closed()
+    }
+
+    fn forget(&mut self) {
+        self.prepared.clear();
+    }
+
+    fn round_trips(&self) -> u64 {
+        self.round_trips
+    }
+
+    /// Sends all messages and waits for all answers in one round trip, plus one to prepare a statement. After an
+    /// error there are no further answers.
+    fn exchange(&mut self, messages: &[Message]) -> Vec<Result<Reply, Trouble>> {
+        if self.prepares {
+            messages.iter().for_each(|message| self.count(message));
+        }
+        let (mut answers, mut rest) = (vec![], messages);
+        loop {
+            let is_due = |message: &Message| matches!(message, Message::Query { sql, .. } if self.is_due(sql));
+            let (now, later) = rest.split_at(rest.iter().position(is_due).unwrap_or(rest.len()));
+            let due = later.first().and_then(|message| match message {
+                Message::Query { sql, .. } => Some(sql.as_str()),
+                Message::Plain(_) => None,
+            });
+            let prepared = self.send(now, due, &mut answers);
+            let (Some(sql), true) = (due, answers.iter().all(Result::is_ok)) else { return answers };
+            match prepared {
+                Some(Ok(statement)) => drop(self.prepared.insert(sql.to_string(), Known::Prepared(statement))),
+                Some(Err(trouble)) => {
+                    answers.push(Err(trouble));
+                    return answers;
+                }
+                None => return answers,
+            }
+            rest = later;
+        }
+    }
+
+    fn close(self: Box<Self>) {
+        let Postgres { client, runtime, task, .. } = *self;
         drop(client);
         // Waits for the closing message. If the server does not accept it, nothing is lost.
         let _ = wait(&runtime, async { tokio::time::timeout(Duration::from_secs(1), task).await });
@@ -203,8 +169,7 @@ fn wait<F: Future<Output: Send> + Send>(runtime: &Runtime, future: F) -> F::Outp
     waited.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
-/// Cancels the current statement of a connection; no effect if it is idle.
-pub fn cancel(token: &CancelToken) {
+fn cancel(token: &CancelToken) {
     let token = token.clone();
     // In another thread: a signal handler may call this while this thread waits for the server, and runtimes cannot
     // be nested.
@@ -254,7 +219,8 @@ fn trouble(error: &tokio_postgres::Error) -> Trouble {
             return Trouble::Lost(said.message().to_string());
         }
         return Trouble::Server(Box::new(Said {
-            state,
+            kind: kind(&state, said.message()),
+            code: state,
             message: said.message().to_string(),
             table: text(said.table()),
             column: text(said.column()),
@@ -269,12 +235,21 @@ fn trouble(error: &tokio_postgres::Error) -> Trouble {
     if error.is_closed() || io || words.contains("connect") { Trouble::Lost(words) } else { Trouble::Value(words) }
 }
 
-impl std::fmt::Display for Trouble {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Trouble::Server(said) => write!(f, "{} ({})", said.message, said.state),
-            Trouble::Lost(words) => write!(f, "no connection to the server: {words}"),
-            Trouble::Value(words) => f.write_str(words),
-        }
+fn kind(state: &str, message: &str) -> Kind {
+    match state {
+        "23505" => Kind::Unique,
+        "23502" => Kind::NotNull,
+        "23514" => Kind::Check,
+        "23503" => Kind::ForeignKey,
+        "23T01" => Kind::Raised,
+        "55P03" => Kind::Locked,
+        "40001" | "40P01" => Kind::Conflict,
+        "25P02" => Kind::Follows,
+        "57014" => Kind::Interrupted,
+        "22021" => Kind::BadText,
+        "54000" | "22001" => Kind::TooBig,
+        "22003" if message.contains("bigint") => Kind::Overflow,
+        "42P01" if message.contains("_contend_v") => Kind::Outdated,
+        _ => Kind::Other,
     }
 }

@@ -1,0 +1,170 @@
+//! A change of the schema where CREATE, ALTER and DROP commit, as on MariaDB.
+//!
+//! Meanwhile the relation with the version has another name. So other processes cannot use the schema, and wait for the
+//! lock of the one that changes it. What is left to do is stored before it is begun: if that process ends, the next one
+//! completes the change.
+
+use super::State;
+use crate::c::ERROR;
+use crate::c::front::{Failed, Front};
+use crate::server::{Message, Reply, Trouble};
+use crate::value::Value;
+use crate::{journal, keys};
+use contend_wire::kept::{PREFIX, literal, sentinel};
+
+/// Between statements that are stored, and between the changes and the rows that follow.
+const UNIT: char = '\u{1f}';
+const PART: char = '\u{1e}';
+/// Errors of a statement that was carried out before: tables, columns, indexes, constraints and triggers that are there, or
+/// are not there any more.
+const DONE_BEFORE: [&str; 11] =
+    ["1050", "1051", "1054", "1060", "1061", "1091", "1146", "1359", "1360", "1826", "1005"];
+/// What a change waits for the lock of another one at least.
+const WAIT_MS: i32 = 3_000;
+
+/// The name of the version's relation while the schema is changed.
+fn changing(version: u64) -> String {
+    format!("{PREFIX}changing{version}")
+}
+
+fn rename(from: &str, to: &str) -> String {
+    format!("RENAME TABLE {from} TO {to}")
+}
+
+impl State {
+    /// Ends the server's transaction before a change of the schema would, if that is what the program's user wants or nothing
+    /// is lost.
+    ///
+    /// # Errors
+    /// The transaction has used rows; MariaDB would commit it.
+    pub fn leave_for_definition(&mut self, front: &Front, sql: &str) -> Result<(), Failed> {
+        if !self.library.dialect.commits_definitions() || !self.link.is_in_transaction() {
+            return Ok(());
+        }
+        if self.link.has_sent() && !self.library.commits_definitions {
+            let reason = "MariaDB commits before CREATE, ALTER and DROP, and this transaction has read or changed rows; \
+                          --ddl commit allows it";
+            return Err(journal::refused(sql, reason));
+        }
+        let places = self.savepoints.len();
+        self.link.commit_early(places).map_err(|trouble| self.fails(front, &trouble))
+    }
+
+    /// The error of a ROLLBACK that cannot undo everything.
+    pub fn kept_by_server(&self) -> Option<Failed> {
+        let is_kept = self.has_defined && self.library.dialect.commits_definitions();
+        is_kept.then(|| {
+            let words = "contend shim: MariaDB cannot undo CREATE, ALTER and DROP: they are kept, and what the transaction did \
+                         before them";
+            Failed::new(ERROR, words)
+        })
+    }
+
+    /// Carries out a change: statements, then the rows about them. `keys`: the foreign keys of the new schema, if they are
+    /// enforced; `is_checked`: whether the statements may leave no row without its parent.
+    pub(super) fn change(
+        &mut self,
+        statements: &[String],
+        rows: &[String],
+        keys: Option<&[keys::Key]>,
+        is_checked: bool,
+    ) -> Result<(), Trouble> {
+        self.under_lock(|state| {
+            let version = state.version.unwrap_or(0);
+            state.outside(vec![rename(&sentinel(version), &changing(version))])?;
+            // Whatever happens, the schema is read again, if not by this method's caller.
+            state.version = None;
+            let stored = format!("{}{PART}{}", statements.join(&UNIT.to_string()), rows.join(&UNIT.to_string()));
+            state.outside(vec![
+                state.library.dialect.set("pending", &stored),
+                format!("SET SESSION foreign_key_checks = {}", u8::from(is_checked)),
+            ])?;
+            for (number, statement) in statements.iter().enumerate() {
+                let Err(trouble) = state.outside(vec![statement.clone()]) else { continue };
+                let is_undone = number == 0 || state.is_created_undone(&statements[0]);
+                if is_undone && !matches!(trouble, Trouble::Lost(_)) {
+                    state.finish(version, &[])?;
+                }
+                return Err(trouble);
+            }
+            state.adapt_keys(keys)?;
+            state.finish(version, rows)
+        })
+    }
+
+    /// Drops a table that was created, whose further statements failed.
+    fn is_created_undone(&mut self, first: &str) -> bool {
+        let Some(rest) = first.strip_prefix("CREATE TABLE ") else { return false };
+        let name = rest.split(" (").next().unwrap_or_default();
+        self.outside(vec![format!("DROP TABLE {name}")]).is_ok()
+    }
+
+    /// Gives the server's tables the constraints of these keys. Rows that are there are not checked, as by SQLite.
+    fn adapt_keys(&mut self, keys: Option<&[keys::Key]>) -> Result<(), Trouble> {
+        let Some(keys) = keys else { return Ok(()) };
+        let there = self.outside(vec![keys::ask_mariadb(&self.name)])?.pop().unwrap_or_default().rows;
+        let mut statements = vec!["SET SESSION foreign_key_checks = 0".to_string()];
+        statements.extend(keys::adapt(keys, there));
+        self.outside(statements).map(drop)
+    }
+
+    /// Stores the rows, and gives the schema its next version.
+    fn finish(&mut self, version: u64, rows: &[String]) -> Result<(), Trouble> {
+        let mut statements = vec!["BEGIN".to_string()];
+        statements.extend(rows.iter().cloned());
+        statements.push(format!("DELETE FROM {PREFIX}settings WHERE name = 'pending'"));
+        statements.extend(["COMMIT".to_string(), rename(&changing(version), &sentinel(version + 1))]);
+        self.outside(statements).map(drop)
+    }
+
+    /// Completes the change of a process that ended, or waits for one that has not. Returns whether there was one.
+    pub(super) fn complete(&mut self) -> Result<(), Trouble> {
+        self.under_lock(|state| {
+            let sql = format!(
+                "SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = {} \
+                 AND TABLE_NAME REGEXP '^{PREFIX}changing[0-9]+$'",
+                literal(&state.name)
+            );
+            let found = first(state.outside(vec![sql])?);
+            let Some(version) = found.and_then(|name| name.strip_prefix(&format!("{PREFIX}changing"))?.parse().ok())
+            else {
+                return Ok(());
+            };
+            let sql = format!("SELECT value FROM {PREFIX}settings WHERE name = 'pending'");
+            let stored = first(state.outside(vec![sql])?).unwrap_or_default();
+            let (statements, rows) = stored.split_once(PART).unwrap_or_default();
+            let split = |text: &str| -> Vec<String> {
+                text.split(UNIT).filter(|sql| !sql.is_empty()).map(str::to_string).collect()
+            };
+            for statement in split(statements) {
+                match state.outside(vec![statement]) {
+                    Err(Trouble::Server(said)) if DONE_BEFORE.contains(&said.code.as_str()) => {}
+                    done => drop(done?),
+                }
+            }
+            state.finish(version, &split(rows))?;
+            state.version = None;
+            Ok(())
+        })
+    }
+
+    fn under_lock(&mut self, work: impl FnOnce(&mut State) -> Result<(), Trouble>) -> Result<(), Trouble> {
+        let [lock, unlock] =
+            self.library.dialect.lock(&format!("changes of {}", self.name), self.link.waits_ms().max(WAIT_MS));
+        self.outside(vec![lock])?;
+        let done = work(self);
+        // Without a connection there is no lock.
+        let _ = self.outside(vec![unlock]);
+        self.link.forget_session();
+        done
+    }
+
+    /// Executes statements outside of the transaction, none of which is on the server yet.
+    fn outside(&mut self, statements: Vec<String>) -> Result<Vec<Reply>, Trouble> {
+        self.link.outside(statements.into_iter().map(Message::Plain).collect())
+    }
+}
+
+fn first(answers: Vec<Reply>) -> Option<String> {
+    Some(answers.into_iter().next()?.rows.into_iter().next()?.into_iter().next().map(Value::into_words)?)
+}
