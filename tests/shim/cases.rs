@@ -20,7 +20,16 @@ fn lines(said: &str) -> BTreeMap<(String, u32), String> {
 
 #[test]
 fn the_translators_cases_give_the_same_rows_or_an_error() {
-    let stage = Stage::start();
+    carried_out(&Stage::start(), 1_500, 200);
+}
+
+#[test]
+fn the_same_cases_on_mariadb() {
+    carried_out(&Stage::mariadb(), 1_200, 400);
+}
+
+/// `same_min` and `refused_max`: statements that must be the same, and cases that may end with a refusal.
+fn carried_out(stage: &Stage, same_min: usize, refused_max: usize) {
     let cases = root().join("crates/contend-sql/tests/cases");
     let mut files: Vec<String> = std::fs::read_dir(cases)
         .expect("the cases")
@@ -45,11 +54,12 @@ fn the_translators_cases_give_the_same_rows_or_an_error() {
     let words = words(&other);
     let shim = fed(stage.shim(&[], &words.iter().map(String::as_str).collect::<Vec<_>>()), "");
     assert!(shim.status.success(), "{}", text(&shim.stderr));
-    judge(&lines(&text(&sqlite.stdout)), &lines(&text(&shim.stdout)));
+    let (same, refused) = judge(&lines(&text(&sqlite.stdout)), &lines(&text(&shim.stdout)));
+    assert!(same > same_min && refused < refused_max, "most statements are compared");
 }
 
 /// A case is compared up to the first statement that the shim refuses.
-fn judge(sqlite: &BTreeMap<(String, u32), String>, shim: &BTreeMap<(String, u32), String>) {
+fn judge(sqlite: &BTreeMap<(String, u32), String>, shim: &BTreeMap<(String, u32), String>) -> (usize, usize) {
     let (mut same, mut refused, mut different, mut ended) = (0, 0, vec![], String::new());
     for ((case, number), one) in sqlite {
         if *case == ended {
@@ -73,5 +83,5 @@ fn judge(sqlite: &BTreeMap<(String, u32), String>, shim: &BTreeMap<(String, u32)
     }
     println!("{same} statements did the same, {refused} cases ended with a refusal, {} differ", different.len());
     assert!(different.is_empty(), "{}", different.join("\n"));
-    assert!(same > 1_500 && refused < 200, "most statements are compared");
+    (same, refused)
 }

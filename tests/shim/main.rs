@@ -1,4 +1,4 @@
-//! `contend shim` on real programs and a real PostgreSQL: the same output as with SQLite, or an error that says why.
+//! `contend shim` on real programs and a real PostgreSQL and MariaDB: the same output as with SQLite, or an error that says why.
 
 #[path = "../support/mod.rs"]
 mod support;
@@ -36,6 +36,16 @@ impl Stage {
     pub fn with(options: &str) -> Stage {
         let place = Place::new();
         Stage { server: Own::postgres_with(&place, options), place }
+    }
+
+    pub fn mariadb() -> Stage {
+        let place = Place::new();
+        Stage { server: Own::mariadb(&place), place }
+    }
+
+    /// One for each server.
+    pub fn both() -> [Stage; 2] {
+        [Stage::start(), Stage::mariadb()]
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
@@ -133,12 +143,13 @@ impl Sums {
 /// `CONTEND_SHIM_SEQUENCES` from `CONTEND_SHIM_SEED`.
 #[test]
 fn random_calls_do_the_same() {
-    let stage = Stage::start();
-    let program = compiled(&stage, "calls");
-    let (from, count) = (number("CONTEND_SHIM_SEED", 1), number("CONTEND_SHIM_SEQUENCES", 40));
-    let mut sums = Sums::default();
-    (from..from + count).for_each(|seed| sums.add(&stage, &program, seed));
-    sums.judge();
+    for stage in Stage::both() {
+        let program = compiled(&stage, "calls");
+        let (from, count) = (number("CONTEND_SHIM_SEED", 1), number("CONTEND_SHIM_SEQUENCES", 40));
+        let mut sums = Sums::default();
+        (from..from + count).for_each(|seed| sums.add(&stage, &program, seed));
+        sums.judge();
+    }
 }
 
 /// Other sequences for `CONTEND_SHIM_SECONDS`; what differs names its seed, which the short test takes.
