@@ -14,6 +14,8 @@ pub struct Plan {
     statements: Vec<Statement>,
     /// Whether texts bound for text values in columns of a numeric type must not be numbers.
     wants_words: bool,
+    /// Whether the server takes no negative number for a parameter.
+    has_limit: bool,
 }
 
 /// Values that only the connection has.
@@ -52,7 +54,8 @@ pub fn plan(sql: &str, catalogue: &Catalogue, version: u64, target: Target) -> R
         translation.statements.insert(0, Statement { main: false, ..Statement::of_server(sql, vec![]) });
     }
     let wants_words = translation.rules.iter().any(|fired| fired.rule == "texts-in-numeric-columns");
-    Ok(Plan { statements: translation.statements, wants_words })
+    let has_limit = target == Target::MariaDb && translation.rules.iter().any(|fired| fired.rule == "limit-parameter");
+    Ok(Plan { statements: translation.statements, wants_words, has_limit })
 }
 
 impl Plan {
@@ -89,7 +92,8 @@ impl Plan {
             };
             // A value converted to a text is for a text column, where numbers are allowed.
             let must_be_word = self.wants_words && !*is_converted;
-            if !fits(&value, *ty) || must_be_word && is_numeric(&value) {
+            let is_negative = self.has_limit && matches!(value, Value::Integer(..0));
+            if !fits(&value, *ty) || must_be_word && is_numeric(&value) || is_negative {
                 return Ok(None);
             }
             values.push(value);
@@ -110,13 +114,17 @@ impl Plan {
             match statement.keys {
                 Keys::Same => {}
                 Keys::Unknown(reason) => done.rowid = Some(Err(reason)),
-                Keys::Rows | Keys::LastColumn => keys = rows.iter_mut().filter_map(Vec::pop).collect(),
+                Keys::Rows | Keys::NewRows | Keys::LastColumn => keys = rows.iter_mut().filter_map(Vec::pop).collect(),
             }
             if let Some(Value::Integer(key)) = keys.iter().rfind(|key| **key != Value::Null) {
                 done.rowid = Some(Ok(*key));
             }
-            let count = if statement.keys == Keys::Rows { rows.len() as u64 } else { answer.count };
-            if statement.keys == Keys::Rows {
+            let count = match statement.keys {
+                Keys::Rows => keys.len() as u64,
+                Keys::NewRows => keys.iter().filter(|key| **key != Value::Null).count() as u64,
+                Keys::Same | Keys::LastColumn | Keys::Unknown(_) => answer.count,
+            };
+            if matches!(statement.keys, Keys::Rows | Keys::NewRows) {
                 rows.clear();
             }
             done.changed = statement.counts.then(|| i64::try_from(count).unwrap_or(i64::MAX));

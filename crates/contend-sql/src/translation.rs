@@ -136,6 +136,8 @@ pub enum Keys {
     /// Its rows are not results: each has the key of a stored row, or NULL if a row was updated instead. The last
     /// key, if there is one, becomes last_insert_rowid(); the number of rows is changes().
     Rows,
+    /// As `Rows`, but a row with NULL was there already and is unchanged: changes() counts the others.
+    NewRows,
     /// As `Rows`, for the last column of its rows; the other columns are those of RETURNING.
     LastColumn,
     /// It is unknown afterwards, for this reason: the caller must refuse to return it.

@@ -82,6 +82,47 @@ CREATE OR REPLACE FUNCTION contend_sql.rounded(x DOUBLE, digits INT) RETURNS DOU
   RETURN CASE WHEN x IS NULL THEN NULL WHEN ABS(x) >= 18014398509481984e0 THEN x
     ELSE SIGN(x) * contend_sql.whole_part(ABS(x), digits) / POW(1e1, digits) END;
 
+-- A number that all versions of SQLite write alike: to older ones a number that is very near to a half is a half, and
+-- digits after the 15th are not exact.
+CREATE OR REPLACE FUNCTION contend_sql.sure(x DOUBLE, digits INT) RETURNS DOUBLE DETERMINISTIC NO SQL
+BEGIN
+  DECLARE a, s, p, c, ah, al, sh, sl, gap DOUBLE;
+  IF x IS NULL THEN RETURN NULL; END IF;
+  SET a = ABS(x);
+  IF a < POW(1e1, 15 - digits) THEN
+    SET s = POW(1e1, digits);
+    SET p = a * s;
+    SET c = 134217729e0 * a;
+    SET ah = c - (c - a);
+    SET al = a - ah;
+    SET c = 134217729e0 * s;
+    SET sh = c - (c - s);
+    SET sl = s - sh;
+    SET gap = ABS(p - FLOOR(p) - 0.5e0 + (((ah * sh - p) + ah * sl + al * sh) + al * sl));
+    IF gap = 0e0 OR gap > p * 1e-15 THEN RETURN x; END IF;
+  END IF;
+  SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'contend_sql: versions of SQLite write it differently';
+END;
+
+-- A place in a text, which older versions of SQLite cut to 32 bits.
+CREATE OR REPLACE FUNCTION contend_sql.small(x BIGINT) RETURNS BIGINT DETERMINISTIC NO SQL
+BEGIN
+  IF x NOT BETWEEN -2147483648 AND 2147483647 THEN
+    SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'contend_sql: older versions of SQLite cut this to 32 bits';
+  END IF;
+  RETURN x;
+END;
+
+-- A moment, of whose seconds older versions of SQLite round more than three digits otherwise.
+CREATE OR REPLACE FUNCTION contend_sql.old_moment(x LONGTEXT CHARACTER SET utf8mb4)
+  RETURNS LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin DETERMINISTIC NO SQL
+BEGIN
+  IF x REGEXP ':.*[.][0-9]{3}0*[1-9]' THEN
+    SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'contend_sql: older versions of SQLite round this otherwise';
+  END IF;
+  RETURN x;
+END;
+
 -- printf('%.nf', x)
 CREATE OR REPLACE FUNCTION contend_sql.fixed(x DOUBLE, digits INT) RETURNS VARCHAR(60) CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin
   DETERMINISTIC NO SQL

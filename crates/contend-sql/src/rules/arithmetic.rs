@@ -15,7 +15,7 @@ const CHAIN_MAX: usize = 1_000;
 
 /// Around a real that is written or rounded to digits: an error where an older SQLite may do it differently.
 pub(crate) fn sure(tr: &mut Tr, start: usize, digits: i64) {
-    if tr.postgres && tr.input.options.is_older() {
+    if tr.input.options.pack && tr.input.options.is_older() {
         tr.wrap(start, "contend_sql.sure(", &format!(", {digits})"));
     }
 }

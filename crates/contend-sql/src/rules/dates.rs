@@ -43,7 +43,7 @@ fn rolls(tr: &Tr, modifiers: &[Expr]) -> bool {
 
 /// The moment that a text is.
 fn moment_of(tr: &Tr, text: &str, modifiers: &[Expr]) -> String {
-    let is_older = tr.postgres && tr.input.options.pack && tr.input.options.is_older();
+    let is_older = tr.input.options.pack && tr.input.options.is_older();
     let text = if is_older { format!("contend_sql.old_moment({text})") } else { text.to_string() };
     match tr.input.options.pack {
         true => format!("contend_sql.moment({text}, {})", rolls(tr, modifiers)),

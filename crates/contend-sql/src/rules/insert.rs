@@ -71,6 +71,7 @@ pub(crate) fn insert<'a>(tr: &mut Tr<'a>, insert: Insert<'a>) -> R<()> {
         ignore,
         select: insert.select,
         returning: insert.returning.is_some(),
+        counts: insert.alone && tr.input.options.session && !tr.postgres,
         explicit_rowid,
         rows,
     };
@@ -235,7 +236,7 @@ fn on_conflict<'a>(
             tr.put("DO NOTHING");
             Ok(())
         }
-        (Some(ResolveType::Ignore), None) => upsert::ignore(tr, table, written.returning),
+        (Some(ResolveType::Ignore), None) => upsert::ignore(tr, table, written.returning, written.counts),
         (Some(ResolveType::Replace), None) => upsert::replace(tr, table, &written),
         (Some(ResolveType::Fail), None) if changes::one_row(written.select) => {
             tr.fire(Id::OrConflict);

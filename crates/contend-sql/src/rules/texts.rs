@@ -106,7 +106,7 @@ fn substr_any<'a>(tr: &mut Tr<'a>, token: &str, args: &'a [Expr<'a>]) -> R<Val> 
             return no(Id::Functions, token, "substr() with a position that is not an integer");
         }
         nullable |= value.nullable;
-        if tr.postgres && tr.input.options.pack && tr.input.options.is_older() {
+        if tr.input.options.pack && tr.input.options.is_older() {
             tr.wrap(at, "contend_sql.small(", ")");
         }
         parts.push(tr.out.sql.split_off(at));

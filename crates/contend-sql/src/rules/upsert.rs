@@ -8,7 +8,7 @@ use crate::parse::tree::{Expr, Literal, OneSelect, ResolveType, ResultColumn, Se
 use crate::refuse::{R, no};
 use crate::rules::changes::source;
 use crate::rules::literals::bare;
-use crate::rules::{Id, assign, changes};
+use crate::rules::{Id, assign, changes, keys};
 use crate::scope::Scope;
 use crate::types::{Collation, Strength, Ty, Val};
 
@@ -26,6 +26,8 @@ pub(crate) struct Written<'w, 'a> {
     pub select: Option<&'a Select<'a>>,
     /// RETURNING follows.
     pub returning: bool,
+    /// Whether the rows that are there already are counted apart, for MariaDB.
+    pub counts: bool,
     pub explicit_rowid: bool,
     /// Start of the rows in the output.
     pub rows: usize,
@@ -37,7 +39,7 @@ pub(crate) fn upsert<'a>(tr: &mut Tr<'a>, table: &'a Table, upsert: &'a Upsert<'
     if upsert.next.is_some() {
         return no(Id::Upsert, "CONFLICT", "more than one ON CONFLICT");
     }
-    let Written { alias, positions, select, returning, .. } = written;
+    let Written { alias, positions, select, returning, counts, .. } = written;
     let target = conflict_target(tr, table, upsert)?;
     match &upsert.do_clause {
         UpsertDo::Nothing if tr.postgres => {
@@ -50,7 +52,7 @@ pub(crate) fn upsert<'a>(tr: &mut Tr<'a>, table: &'a Table, upsert: &'a Upsert<'
             if target.is_some() {
                 only_conflict(tr, table, positions, target.as_deref())?;
             }
-            no_change(tr, table, returning)
+            no_change(tr, table, returning, counts)
         }
         UpsertDo::Set { sets, where_clause } => {
             let outer = std::mem::take(&mut tr.known.scopes);
@@ -67,6 +69,9 @@ pub(crate) fn upsert<'a>(tr: &mut Tr<'a>, table: &'a Table, upsert: &'a Upsert<'
                 tr.fire(Id::UpsertCount);
                 tr.put(" ON DUPLICATE KEY UPDATE ");
                 assignments(tr, table, sets, None)?;
+                if counts {
+                    count_updated(tr, table, sets)?;
+                }
             }
             tr.place.upsert = None;
             tr.known.scopes = outer;
@@ -153,7 +158,19 @@ pub(crate) fn only_conflict(tr: &mut Tr, table: &Table, positions: &[usize], tar
     Ok(())
 }
 
-fn no_change(tr: &mut Tr, table: &Table, returning: bool) -> R<()> {
+/// Counts the rows that are updated, in a column that SET leaves.
+fn count_updated(tr: &mut Tr, table: &Table, sets: &[Set]) -> R<()> {
+    let mut set = vec![];
+    for names in sets {
+        set.extend(changes::insert_columns(table, Some(&names.col_names))?);
+    }
+    let left = table.columns.iter().enumerate().find(|(at, column)| !column.generated && !set.contains(at));
+    let Some((_, column)) = left else { return Ok(()) };
+    tr.put(", ");
+    keys::counter(tr, table, &column.name)
+}
+
+fn no_change(tr: &mut Tr, table: &Table, returning: bool, counts: bool) -> R<()> {
     if returning {
         return no(Id::Upsert, "RETURNING", "MariaDB would return the rows that are there already");
     }
@@ -161,6 +178,9 @@ fn no_change(tr: &mut Tr, table: &Table, returning: bool) -> R<()> {
     let Some(column) = column else { return no(Id::Upsert, "CONFLICT", "the table has no columns") };
     tr.fire(Id::UpsertCount);
     tr.put(" ON DUPLICATE KEY UPDATE ");
+    if counts {
+        return keys::counter(tr, table, &column.name);
+    }
     tr.name(&column.name)?;
     tr.put(" = ");
     tr.name(&table.name)?;
@@ -169,13 +189,13 @@ fn no_change(tr: &mut Tr, table: &Table, returning: bool) -> R<()> {
 }
 
 /// INSERT OR IGNORE.
-pub(crate) fn ignore(tr: &mut Tr, table: &Table, returning: bool) -> R<()> {
+pub(crate) fn ignore(tr: &mut Tr, table: &Table, returning: bool, counts: bool) -> R<()> {
     tr.fire(Id::OrIgnore);
     if tr.postgres {
         tr.put(" ON CONFLICT DO NOTHING");
         return Ok(());
     }
-    no_change(tr, table, returning)
+    no_change(tr, table, returning, counts)
 }
 
 /// INSERT OR REPLACE. MariaDB supports it; for PostgreSQL, if only one key can conflict, every column is updated.

@@ -118,7 +118,7 @@ impl Session {
         match statement.keys {
             Keys::Same => {}
             Keys::Unknown(reason) => self.rowid = Err(reason),
-            Keys::Rows | Keys::LastColumn => {
+            Keys::Rows | Keys::NewRows | Keys::LastColumn => {
                 keys = returned.rows.iter_mut().filter_map(Vec::pop).collect();
                 returned.names.pop();
             }
@@ -126,8 +126,9 @@ impl Session {
         if let Some(Value::Integer(key)) = keys.iter().rfind(|key| **key != Value::Null) {
             self.rowid = Ok(*key);
         }
-        if statement.keys == Keys::Rows {
-            returned.changed = Some(returned.rows.len() as u64);
+        let is_new = |key: &&Value| statement.keys == Keys::Rows || **key != Value::Null;
+        if matches!(statement.keys, Keys::Rows | Keys::NewRows) {
+            returned.changed = Some(keys.iter().filter(is_new).count() as u64);
             returned.rows.clear();
         }
         if statement.counts {
