@@ -14,8 +14,9 @@ pub struct Plan {
     statements: Vec<Statement>,
     /// Whether texts bound for text values in columns of a numeric type must not be numbers.
     wants_words: bool,
-    /// Whether the server takes no negative number for a parameter.
+    /// Whether MariaDB takes no negative number, or no NULL, for a parameter.
     has_limit: bool,
+    skips_nulls: bool,
 }
 
 /// Values that only the connection has.
@@ -53,9 +54,11 @@ pub fn plan(sql: &str, catalogue: &Catalogue, version: u64, target: Target) -> R
         let sql = format!("SELECT 1 FROM \"{}\"", sentinel(version));
         translation.statements.insert(0, Statement { main: false, ..Statement::of_server(sql, vec![]) });
     }
-    let wants_words = translation.rules.iter().any(|fired| fired.rule == "texts-in-numeric-columns");
-    let has_limit = target == Target::MariaDb && translation.rules.iter().any(|fired| fired.rule == "limit-parameter");
-    Ok(Plan { statements: translation.statements, wants_words, has_limit })
+    let has_fired = |rule: &str| translation.rules.iter().any(|fired| fired.rule == rule);
+    let wants_words = has_fired("texts-in-numeric-columns");
+    let on_mariadb = |rule: &str| target == Target::MariaDb && has_fired(rule);
+    let (has_limit, skips_nulls) = (on_mariadb("limit-parameter"), on_mariadb("or-ignore"));
+    Ok(Plan { statements: translation.statements, wants_words, has_limit, skips_nulls })
 }
 
 impl Plan {
@@ -92,8 +95,12 @@ impl Plan {
             };
             // A value converted to a text is for a text column, where numbers are allowed.
             let must_be_word = self.wants_words && !*is_converted;
-            let is_negative = self.has_limit && matches!(value, Value::Integer(..0));
-            if !fits(&value, *ty) || must_be_word && is_numeric(&value) || is_negative {
+            let is_refused = match value {
+                Value::Integer(..0) => self.has_limit,
+                Value::Null => self.skips_nulls,
+                _ => false,
+            };
+            if !fits(&value, *ty) || must_be_word && is_numeric(&value) || is_refused {
                 return Ok(None);
             }
             values.push(value);

@@ -8,6 +8,7 @@ use crate::server::{Server, text};
 use anyhow::{Context, Result, bail, ensure};
 use contend_sql::{ParamType, Target};
 use contend_wire::kept::{self, HELD, PREFIX};
+use contend_wire::kept_mariadb;
 use contend_wire::literal::Value;
 use std::path::Path;
 
@@ -18,12 +19,12 @@ fn path(file: &Path) -> Result<String> {
 }
 
 /// What would make answers differ. Foreign keys are no obstacle if none is carried over: the server enforces all or none.
-pub fn obstacles(plan: &Plan) -> Vec<String> {
+pub fn obstacles(plan: &Plan, target: Target) -> Vec<String> {
     let (left, has_keys) = (plan.left.iter(), has_keys(plan));
     let left = left.filter(|left| has_keys || !left.is_foreign_key);
     let left = left.map(|left| format!("{} is not carried over", left.what));
     let named = plan.steps.iter().filter(|step| matches!(step.makes, Makes::Table | Makes::View));
-    let types = named.filter(|step| kept::is_type(&step.name));
+    let types = named.filter(|step| target == Target::Postgres && kept::is_type(&step.name));
     left.chain(types.map(|step| format!("{} is the name of a type of PostgreSQL", step.name))).collect()
 }
 
@@ -37,10 +38,11 @@ fn has_keys(plan: &Plan) -> bool {
 /// # Errors
 /// The server cannot be asked.
 pub fn statements(server: &mut Server, file: &Path, schema: &Schema, plan: &Plan) -> Result<Vec<String>> {
-    if server.product.target() != Target::Postgres || !obstacles(plan).is_empty() {
+    let target = server.product.target();
+    if !obstacles(plan, target).is_empty() {
         return Ok(vec![]);
     }
-    let here = first_text(server, "SELECT current_schema()::text")?.context("the user has no schema")?;
+    let here = here(server)?.context("the user has no schema")?;
     let object = |kind: &str, name: &str, table: &str, sql: &str| [kind, name, table, sql].map(str::to_string);
     let objects = schema.objects.iter().map(|o| object(o.kind.word(), &o.name, &o.table, &o.sql));
     let held = plan.held.iter().map(|held| object(HELD, &held.column, &held.table, held.holds.word()));
@@ -50,7 +52,22 @@ pub fn statements(server: &mut Server, file: &Path, schema: &Schema, plan: &Plan
     if has_keys(plan) {
         settings.push(("foreign_keys".to_string(), "on".to_string()));
     }
-    Ok(vec![kept::make(&here, &path(file)?, &objects, &settings)])
+    let path = path(file)?;
+    Ok(match target {
+        Target::Postgres => vec![kept::make(&here, &path, &objects, &settings)],
+        Target::MariaDb => kept_mariadb::make(&here, &path, &objects, &settings).into(),
+    })
+}
+
+/// The current schema, on MariaDB the database.
+fn here(server: &mut Server) -> Result<Option<String>> {
+    first_text(
+        server,
+        match server.product.target() {
+            Target::Postgres => "SELECT current_schema()::text",
+            Target::MariaDb => "SELECT DATABASE()",
+        },
+    )
 }
 
 fn first_text(server: &mut Server, sql: &str) -> Result<Option<String>> {
@@ -62,17 +79,18 @@ fn first_text(server: &mut Server, sql: &str) -> Result<Option<String>> {
 /// # Errors
 /// Another schema has this path as its comment; the shim could not choose.
 pub fn is_nowhere_else(server: &mut Server, file: &Path) -> Result<()> {
-    if server.product.target() != Target::Postgres {
-        return Ok(());
-    }
-    let here = first_text(server, "SELECT current_schema()::text")?;
-    let there = first_text(server, &kept::find(&path(file)?))?.filter(|there| Some(there) != here.as_ref());
+    let here = here(server)?;
+    let (find, drop): (_, fn(&str) -> String) = match server.product.target() {
+        Target::Postgres => (kept::find(&path(file)?), |name| format!("DROP SCHEMA {} CASCADE", kept::quoted(name))),
+        Target::MariaDb => (kept_mariadb::find(&path(file)?), |name| format!("DROP DATABASE `{name}`")),
+    };
+    let there = first_text(server, &find)?.filter(|there| Some(there) != here.as_ref());
     if let Some(there) = there {
         bail!(
-            "{} has the database of {} in schema {there} already; DROP SCHEMA {} CASCADE removes it",
+            "{} has the database of {} in {there} already; {} removes it",
             server.address,
             file.display(),
-            kept::quoted(&there)
+            drop(&there)
         );
     }
     Ok(())
@@ -118,7 +136,7 @@ pub fn read(server: &mut Server, of_ledger: &Kept) -> Result<Option<Kept>> {
     if !server.product.tables()?.contains(&relation("schema")) {
         return Ok(None);
     }
-    let sql = format!("SELECT type, name, tbl_name, sql FROM {} ORDER BY position", relation("schema"));
+    let sql = format!("SELECT type, name, tbl_name, \"sql\" FROM {} ORDER BY position", relation("schema"));
     let mut now = Kept { last_keys: of_ledger.last_keys.clone(), ..Kept::default() };
     for (row, position) in server.rows(&sql)?.into_iter().zip(1..) {
         let texts: Option<Vec<String>> = row.into_iter().map(text).collect();
