@@ -70,6 +70,23 @@ pub fn check_now() -> String {
     "SET CONSTRAINTS ALL IMMEDIATE; SET CONSTRAINTS ALL DEFERRED".to_string()
 }
 
+/// Queries of MariaDB with a row for each key that a row violates.
+pub fn violations(keys: &[Key]) -> Vec<String> {
+    let of = |key: &Key| {
+        let ForeignKeyDefinition { columns, parent, to, .. } = &key.definition;
+        let each = |term: &dyn Fn(&String, &String) -> String| -> String {
+            columns.iter().zip(to).map(|(from, to)| term(from, to)).collect::<Vec<_>>().join(" AND ")
+        };
+        let given = each(&|from, _| format!("c.{} IS NOT NULL", quoted(from)));
+        let same = each(&|from, to| format!("p.{} = c.{}", quoted(to), quoted(from)));
+        let (child, parent) = (quoted(&key.table), quoted(parent));
+        format!(
+            "SELECT 1 FROM {child} AS c WHERE {given} AND NOT EXISTS (SELECT 1 FROM {parent} AS p WHERE {same}) LIMIT 1"
+        )
+    };
+    keys.iter().map(of).collect()
+}
+
 /// Drops the server's constraints that are not among these keys.
 pub fn drop_others(keys: &[Key]) -> String {
     loop_over(&format!(
@@ -191,6 +208,17 @@ mod tests {
             sql.contains(r#"'ALTER TABLE "c" ADD FOREIGN KEY ("p") REFERENCES "p" ("id") ON DELETE CASCADE'"#),
             "{sql}"
         );
+    }
+
+    #[test]
+    fn violations_are_queried_for_each_key() {
+        let keys = keys(&[
+            "CREATE TABLE p (id INTEGER PRIMARY KEY)",
+            "CREATE TABLE c (a INTEGER REFERENCES p DEFERRABLE INITIALLY DEFERRED)",
+        ]);
+        let wanted = "SELECT 1 FROM \"c\" AS c WHERE c.\"a\" IS NOT NULL AND NOT EXISTS \
+                      (SELECT 1 FROM \"p\" AS p WHERE p.\"id\" = c.\"a\") LIMIT 1";
+        assert_eq!(violations(&keys), [wanted]);
     }
 
     #[test]

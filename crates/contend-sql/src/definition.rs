@@ -31,6 +31,8 @@ pub struct ForeignKeyDefinition {
     pub columns: Vec<String>,
     /// The table that it refers to, as SQLite's statement names it.
     pub parent: String,
+    /// The columns there; empty if they are missing.
+    pub to: Vec<String>,
     /// `FOREIGN KEY (...) REFERENCES ...`; `None` if there is no translation, which then is in `left_out`.
     pub constraint: Option<String>,
     /// The statement that adds it under a name.
@@ -128,6 +130,7 @@ fn foreign_key(tr: &mut Tr, table: &Table, number: usize, key: &ForeignKey) -> R
     Ok(ForeignKeyDefinition {
         columns: key.columns(table).into_iter().map(str::to_string).collect(),
         parent: key.parent(),
+        to: key.to(tr.input.catalogue, table),
         constraint,
         sql: written(tr),
         waits: key.waits(tr.input.catalogue, table),

@@ -16,7 +16,6 @@ use crate::write::Work;
 use anyhow::{Result, bail, ensure};
 use contend::cli::{INVALID, OK};
 use contend::trial::stop::Cancelled;
-use contend_sql::Target;
 use contend_wire::kept::quoted;
 use contend_worker::argument::Argument;
 use rusqlite::{Connection, ErrorCode};

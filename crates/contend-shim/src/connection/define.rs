@@ -7,7 +7,7 @@ use crate::c::{DONE, ERROR};
 use crate::does::first_word;
 use crate::schema::Object;
 use crate::server::{Kind, Message, Trouble};
-use crate::{journal, keys, schema};
+use crate::{fault, journal, keys, schema};
 use contend_sql::{Catalogue, Target};
 use contend_wire::kept::quoted;
 use std::sync::Arc;
@@ -205,6 +205,12 @@ impl State {
         if !self.enforces_keys() || keys::wait(&keys) {
             let words = "contend shim: PRAGMA foreign_key_check: the server does not enforce all keys";
             return Err(Failed::new(ERROR, words));
+        }
+        if self.checks_by_session() {
+            let asked = keys::violations(&keys).into_iter().map(Message::query).collect();
+            let is_violated = self.perform(front, asked)?.iter().any(|answer| !answer.rows.is_empty());
+            let words = "FOREIGN KEY constraint failed";
+            return if is_violated { Err(Failed::new(fault::CONSTRAINT_FOREIGNKEY, words)) } else { Ok(()) };
         }
         if self.link.is_in_transaction() {
             self.perform(front, vec![Message::Plain(keys::check_now())])?;

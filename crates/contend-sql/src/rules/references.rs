@@ -29,6 +29,13 @@ impl ForeignKey<'_> {
         plain(self.clause.tbl_name.0).into_owned()
     }
 
+    /// The columns that it refers to; empty if they are not there.
+    pub(crate) fn to(&self, catalogue: &Catalogue, table: &Table) -> Vec<String> {
+        let parent = parent_table(catalogue, table, &self.parent());
+        let to = parent.and_then(|parent| Some((parent, parent_columns(parent, self.clause)?)));
+        to.map_or(vec![], |(parent, to)| to.iter().map(|at| parent.columns[*at].name.clone()).collect())
+    }
+
     /// Whether that table, or a unique key of the columns, is not there.
     pub(crate) fn waits(&self, catalogue: &Catalogue, table: &Table) -> bool {
         let Some(parent) = parent_table(catalogue, table, &self.parent()) else { return true };
