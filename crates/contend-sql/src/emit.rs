@@ -78,6 +78,8 @@ pub(crate) struct Context<'a> {
     pub grouping: Grouping,
     /// Whether HAVING is being written.
     pub having: bool,
+    /// Whether the condition of a CHECK is being written.
+    pub check: bool,
     /// Whether names are qualified with their table, because an output column could hide them.
     pub qualify: bool,
     /// In DO UPDATE of an upsert: the table whose columns must be qualified.

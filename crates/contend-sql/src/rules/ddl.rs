@@ -154,7 +154,7 @@ fn column_constraint<'a>(
         ColumnConstraint::Check(condition) => {
             tr.fire(Id::Check);
             tr.put(" CHECK (");
-            tr.condition(condition)?;
+            check(tr, condition)?;
             tr.put(")");
         }
         ColumnConstraint::Default(value) => default(tr, column, value)?,
@@ -292,7 +292,7 @@ fn table_constraint<'a>(tr: &mut Tr<'a>, table: &Table, constraint: &'a NamedTab
             no_conflict_clause(*clause)?;
             tr.fire(Id::Check);
             tr.put(", CHECK (");
-            tr.condition(condition)?;
+            check(tr, condition)?;
         }
         TableConstraint::ForeignKey { .. } => {
             tr.fire(Id::ForeignKeys);
@@ -403,4 +403,12 @@ pub(crate) fn drop_object<'a>(tr: &mut Tr<'a>, what: &str, name: &'a QualifiedNa
     }
     let known = tr.input.catalogue.table(&plain_name).map_or(plain_name, |t| t.name.as_str().into());
     tr.name(&known)
+}
+
+/// Writes the condition of a CHECK.
+fn check<'a>(tr: &mut Tr<'a>, condition: &'a Expr<'a>) -> R<()> {
+    tr.place.check = true;
+    tr.condition(condition)?;
+    tr.place.check = false;
+    Ok(())
 }
