@@ -1,4 +1,4 @@
-//! An unmodified Django project on its SQLite backend: its file goes to PostgreSQL with `contend migrate`, the project goes on
+//! An unmodified Django project on its SQLite backend: its file goes to a server with `contend migrate`, the project goes on
 //! there through `contend shim`, and its file comes back. The pages are the same at each step.
 
 use super::{Stage, fed, fixture, text};
@@ -14,8 +14,7 @@ struct Project {
 }
 
 impl Project {
-    fn make() -> Project {
-        let stage = Stage::start();
+    fn make(stage: Stage) -> Project {
         let dir = stage.path("project");
         let copied = Command::new("cp").arg("-r").args([&fixture("django")]).arg(&dir).status().expect("cp");
         assert!(copied.success());
@@ -43,7 +42,8 @@ impl Project {
     /// What it prints through the shim.
     fn shim(&self, database: &str, args: &[&str]) -> String {
         let command: Vec<&str> = [self.python.as_str()].iter().chain(args).copied().collect();
-        self.run(self.stage.shim(&[], &command), database)
+        let options: &[&str] = if self.stage.is_mariadb() { &["--ddl", "commit"] } else { &[] };
+        self.run(self.stage.shim(options, &command), database)
     }
 
     /// The same in both ways; what is printed.
@@ -77,8 +77,17 @@ fn copy(from: &Path, to: &Path) {
 #[test]
 #[ignore = "installs Django; make verify runs it"]
 fn a_django_project_goes_to_postgresql_and_back() {
-    let project = Project::make();
-    let server = project.stage.server.dsn("geheim");
+    there_and_back(&Project::make(Stage::start()));
+}
+
+#[test]
+#[ignore = "installs Django; make verify runs it"]
+fn a_django_project_goes_to_mariadb_and_back() {
+    there_and_back(&Project::make(Stage::mariadb()));
+}
+
+fn there_and_back(project: &Project) {
+    let server = project.stage.dsn();
     project.alone("app.db", &["manage.py", "migrate", "-v0"]);
     project.alone("app.db", &["pages.py", "fill"]);
     let first = project.alone("app.db", &["pages.py", "read"]);
@@ -115,7 +124,16 @@ fn a_django_project_goes_to_postgresql_and_back() {
 #[test]
 #[ignore = "installs Django; make verify runs it"]
 fn a_django_project_begins_on_postgresql() {
-    let project = Project::make();
+    begins(&Project::make(Stage::start()));
+}
+
+#[test]
+#[ignore = "installs Django; make verify runs it"]
+fn a_django_project_begins_on_mariadb() {
+    begins(&Project::make(Stage::mariadb()));
+}
+
+fn begins(project: &Project) {
     let databases = ["sqlite.db", "new.db"];
     for args in [
         ["manage.py", "migrate"],
@@ -129,7 +147,15 @@ fn a_django_project_begins_on_postgresql() {
     let functions = project.both(databases, &["pages.py", "functions"]);
     assert_eq!((functions.lines().count(), functions.matches(" fails\n").count()), (217, 111), "{functions}");
     // What only `contend shim` made goes back as well.
-    project.migrate(&project.stage.server.dsn("geheim"), "back.db");
+    let server = match project.stage.is_mariadb() {
+        false => project.stage.dsn(),
+        true => {
+            let named = "SELECT TABLE_SCHEMA FROM information_schema.TABLES WHERE TABLE_NAME = '_contend_schema'";
+            let name = project.stage.server.asked(named).replace('/', "%2F");
+            project.stage.dsn().replace("/app", &format!("/{name}"))
+        }
+    };
+    project.migrate(&server, "back.db");
     let args = ["pages.py", "rows"];
     assert_eq!(project.alone("back.db", &args), project.alone("sqlite.db", &args));
 }

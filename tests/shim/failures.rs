@@ -40,9 +40,11 @@ fn end(stage: &Stage, mut client: Child) {
 
 /// Waits until the server has no connection of the shim.
 fn gone(stage: &Stage) {
-    wait_for("the program's end", || {
-        stage.server.asked("SELECT count(*) FROM pg_stat_activity WHERE application_name = 'contend shim'") == "0"
-    });
+    let count = match stage.is_mariadb() {
+        false => "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'contend shim'",
+        true => "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE DB LIKE '%log.db'",
+    };
+    wait_for("the program's end", || stage.server.asked(count) == "0");
 }
 
 /// Every error must be one that tells a program of SQLite that the transaction is not there any more.
@@ -57,7 +59,32 @@ fn all_are_io_errors(stage: &Stage) {
 
 /// The name of the schema of the client's database.
 fn schema(stage: &Stage) -> String {
+    if stage.is_mariadb() {
+        return stage.server.asked("SELECT TABLE_SCHEMA FROM information_schema.TABLES WHERE TABLE_NAME = 'log'");
+    }
     format!("{}/log.db", stage.path("").canonicalize().expect("a directory").display())
+}
+
+/// A script that holds a lock on the client's table for some seconds and then carries out a statement.
+fn locked(stage: &Stage, seconds: u32, then: &str) -> String {
+    let schema = schema(stage);
+    match stage.is_mariadb() {
+        false => format!("BEGIN; LOCK TABLE \"{schema}\".log; SELECT pg_sleep({seconds}); {then} COMMIT;"),
+        true => format!("LOCK TABLES `{schema}`.log WRITE; SELECT SLEEP({seconds}); {then} UNLOCK TABLES;"),
+    }
+}
+
+/// The statement that ends all connections of the client.
+fn ends_connections(stage: &Stage) -> String {
+    match stage.is_mariadb() {
+        false => "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'contend shim';"
+            .to_string(),
+        true => format!(
+            "\ndelimiter //\nBEGIN NOT ATOMIC FOR client IN (SELECT ID FROM information_schema.PROCESSLIST WHERE DB = '{}') \
+             DO EXECUTE IMMEDIATE CONCAT('KILL ', client.ID); END FOR; END//\ndelimiter ;\n",
+            schema(stage)
+        ),
+    }
 }
 
 fn said(stage: &Stage) -> String {
@@ -71,7 +98,11 @@ fn acknowledged(said: &str) -> BTreeSet<u64> {
 
 /// Numbers of the transactions that are in the database, each with both its rows.
 fn there(stage: &Stage) -> BTreeSet<u64> {
-    let sql = format!("SELECT id / 2 || ' ' || count(*) FROM \"{}\".log GROUP BY id / 2", schema(stage));
+    let schema = schema(stage);
+    let sql = match stage.is_mariadb() {
+        false => format!("SELECT id / 2 || ' ' || count(*) FROM \"{schema}\".log GROUP BY id / 2"),
+        true => format!("SELECT CONCAT(id DIV 2, ' ', COUNT(*)) FROM `{schema}`.log GROUP BY id DIV 2"),
+    };
     let rows = stage.server.asked(&sql);
     let numbers = rows.lines().map(|line| {
         let (number, count) = line.split_once(' ').expect("two numbers");
@@ -91,17 +122,16 @@ fn nothing_is_lost(stage: &Stage, unheard: usize) {
 
 #[test]
 fn connections_that_the_server_cuts_are_io_errors_and_made_again() {
-    let stage = Stage::start();
+    Stage::both().into_iter().for_each(cut);
+}
+
+fn cut(stage: Stage) {
     made(&stage);
     let client = client(&stage, 1, |command| stage.shim(&[], command));
     for cut in 1..=2 {
         let before = acknowledged(&said(&stage)).len();
         // The client waits for the lock in the middle of a transaction when its connection is cut.
-        stage.server.asked(&format!(
-            "BEGIN; LOCK TABLE \"{}\".log; SELECT pg_sleep(1); SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
-             WHERE application_name = 'contend shim'; COMMIT;",
-            schema(&stage)
-        ));
+        stage.server.asked(&locked(&stage, 1, &ends_connections(&stage)));
         wait_for("an error", || said(&stage).matches("error ").count() >= cut);
         wait_for("further commits", || acknowledged(&said(&stage)).len() > before + 20);
     }
@@ -140,7 +170,10 @@ fn a_connection_that_is_lost_during_a_change_of_the_schema_is_an_io_error() {
 
 #[test]
 fn a_server_that_is_killed_and_starts_again_has_all_that_was_acknowledged() {
-    let mut stage = Stage::start();
+    Stage::both().into_iter().for_each(killed);
+}
+
+fn killed(mut stage: Stage) {
     made(&stage);
     let child = client(&stage, 1, |command| stage.shim(&[], command));
     for _ in 0..2 {
@@ -170,17 +203,25 @@ fn kill_the_program(stage: &Stage) {
 
 #[test]
 fn a_program_that_is_killed_leaves_no_half_of_a_transaction() {
-    let stage = Stage::start();
+    Stage::both().into_iter().for_each(program_killed);
+}
+
+fn program_killed(stage: Stage) {
     made(&stage);
     for round in 0..4 {
         let first = 1 + 100_000 * round;
         let mut client = client(&stage, first, |command| stage.shim(&[], command));
         if round == 0 {
             // In the middle of a transaction, whose row waits for this lock.
-            let lock = format!("BEGIN; LOCK TABLE \"{}\".log; SELECT pg_sleep(5); COMMIT;", schema(&stage));
+            let lock = locked(&stage, 5, "");
+            let waiting = match stage.is_mariadb() {
+                false => "SELECT 'waits' FROM pg_locks WHERE NOT granted LIMIT 1;",
+                true => {
+                    "SELECT 'waits' FROM information_schema.PROCESSLIST WHERE STATE LIKE 'Waiting for table metadata%' LIMIT 1"
+                }
+            };
             std::thread::scope(|scope| {
                 let lock = scope.spawn(|| stage.server.asked(&lock));
-                let waiting = "SELECT 'waits' FROM pg_locks WHERE NOT granted LIMIT 1;";
                 wait_for("the program to wait", || stage.server.asked(waiting).contains("waits"));
                 kill_the_program(&stage);
                 lock.join().expect("a lock")
@@ -221,7 +262,8 @@ fn between(mut client: TcpStream, mut server: TcpStream, commits: &AtomicUsize, 
     let mut piece = [0; 65_536];
     while let Ok(count @ 1..) = client.read(&mut piece) {
         let piece = &piece[..count];
-        let is_commit = piece.windows(7).any(|word| word == b"COMMIT\0");
+        // A packet of MariaDB has its length before the text.
+        let is_commit = piece.windows(7).any(|word| word == b"COMMIT\0") || piece.ends_with(b"\x03COMMIT");
         let number = if is_commit { commits.fetch_add(1, Relaxed) + 1 } else { 0 };
         if is_commit && number.is_multiple_of(7) {
             cuts.fetch_add(1, Relaxed);
@@ -243,11 +285,14 @@ fn between(mut client: TcpStream, mut server: TcpStream, commits: &AtomicUsize, 
 
 #[test]
 fn sockets_that_close_around_a_commit_lose_nothing_that_was_acknowledged() {
-    let stage = Stage::start();
+    Stage::both().into_iter().for_each(commits_cut);
+}
+
+fn commits_cut(stage: Stage) {
     made(&stage);
     let cuts = Arc::new(AtomicUsize::new(0));
     let port = cutting_proxy(stage.server.port, Arc::clone(&cuts));
-    let dsn = format!("postgres://me:geheim@127.0.0.1:{port}/postgres");
+    let dsn = stage.dsn().replace(&stage.server.port.to_string(), &port.to_string());
     let child = client(&stage, 1, |command| {
         let mut all = vec!["shim", "--to", &dsn, "--"];
         all.extend(command);

@@ -10,6 +10,7 @@ mod corners;
 mod django;
 mod failures;
 mod keys;
+mod mariadb;
 mod programs;
 mod sequences;
 
@@ -38,9 +39,12 @@ impl Stage {
         Stage { server: Own::postgres_with(&place, options), place }
     }
 
+    /// With MariaDB, which has a database `app` for `contend migrate`.
     pub fn mariadb() -> Stage {
         let place = Place::new();
-        Stage { server: Own::mariadb(&place), place }
+        let stage = Stage { server: Own::mariadb(&place), place };
+        stage.server.asked("CREATE DATABASE app");
+        stage
     }
 
     /// One for each server.
@@ -58,13 +62,19 @@ impl Stage {
         if self.is_mariadb() { 90 } else { 50 }
     }
 
+    /// The address of the server; on MariaDB with the database `app`.
+    pub fn dsn(&self) -> String {
+        let dsn = self.server.dsn("geheim");
+        dsn.strip_suffix("/mysql").map_or(dsn.clone(), |server| format!("{server}/app"))
+    }
+
     pub fn path(&self, name: &str) -> PathBuf {
         self.place.bench.path(name)
     }
 
     /// A command through the shim, not started.
     pub fn shim(&self, options: &[&str], command: &[&str]) -> Command {
-        let dsn = self.server.dsn("geheim");
+        let dsn = self.dsn();
         let mut args = vec!["shim", "--to", &dsn];
         args.extend(options);
         args.push("--");

@@ -79,6 +79,7 @@ for wrong in ("INSERT INTO json (j, k) VALUES ('', '{a: 1}')", "UPDATE json SET 
         connection.execute(wrong)
     except sqlite3.IntegrityError as e:
         print("json in CHECK", type(e).__name__)
+connection.commit()
 connection.execute("DROP TABLE json")
 connection.commit()
 

@@ -161,23 +161,27 @@ impl Own {
         Self::start(place, "postgres", script, "ready to accept connections")
     }
 
-    /// Kills PostgreSQL and starts it again on the same data; returns when it accepts connections.
+    /// Kills the server and starts it again on the same data; returns when it accepts connections.
     pub fn crash(&mut self, place: &Place) {
         self.child.kill().and_then(|()| self.child.wait()).expect("killed");
-        let (dir, bin) = (place.bench.path("own-postgres"), postgres_bin());
-        let (log, dir) = (dir.join("log"), dir.display());
-        let script = format!(
-            "exec {}/postgres -D {dir}/data -c listen_addresses=127.0.0.1 -c port={} -c unix_socket_directories={dir}",
-            bin.display(),
-            self.port
-        );
+        let home = place.bench.path(&format!("own-{}", self.scheme));
+        let (log, dir) = (home.join("log"), home.display());
+        let (script, ready) = match self.scheme {
+            "mysql" => (Self::mariadbd(&home, self.port), "ready for connections"),
+            _ => {
+                let (bin, port) = (postgres_bin(), self.port);
+                let bin = bin.display();
+                let options = format!("-c listen_addresses=127.0.0.1 -c port={port} -c unix_socket_directories={dir}");
+                (format!("exec {bin}/postgres -D {dir}/data {options}"), "ready to accept connections")
+            }
+        };
         let start = || {
             let file = fs::File::create(&log).expect("created");
             Self::as_who_may(&script).stderr(file).spawn().expect("a shell")
         };
         self.child = start();
         let deadline = Instant::now() + Duration::from_secs(120);
-        while !fs::read_to_string(&log).is_ok_and(|text| text.contains("ready to accept connections")) {
+        while !fs::read_to_string(&log).is_ok_and(|text| text.contains(ready)) {
             assert!(Instant::now() < deadline, "the server does not start again");
             // Processes of the killed one may still hold its shared memory.
             if self.child.try_wait().expect("a child").is_some() {
@@ -187,15 +191,22 @@ impl Own {
         }
     }
 
+    /// The command that becomes MariaDB.
+    fn mariadbd(dir: &Path, port: u16) -> String {
+        let dir = dir.display();
+        format!(
+            "PATH=$PATH:/usr/sbin exec mariadbd --no-defaults --datadir={dir}/data --tmpdir={dir}/data --port={port} \
+             --bind-address=127.0.0.1 --socket={dir}/s --pid-file={dir}/pid --init-file={dir}/init"
+        )
+    }
+
     pub fn mariadb(place: &Place) -> Self {
         let script = |dir: &Path, port| {
-            let dir = dir.display();
+            let (server, dir) = (Self::mariadbd(dir, port), dir.display());
             format!(
                 "mariadb-install-db --no-defaults --auth-root-authentication-method=normal --skip-test-db \
                  --skip-name-resolve --datadir={dir}/data --tmpdir={dir}/data >/dev/null 2>&1 && \
-                 echo \"GRANT ALL ON *.* TO me@'127.0.0.1' IDENTIFIED BY 'geheim';\" >{dir}/init && \
-                 PATH=$PATH:/usr/sbin exec mariadbd --no-defaults --datadir={dir}/data --tmpdir={dir}/data --port={port} \
-                 --bind-address=127.0.0.1 --socket={dir}/s --pid-file={dir}/pid --init-file={dir}/init"
+                 echo \"GRANT ALL ON *.* TO me@'127.0.0.1' IDENTIFIED BY 'geheim';\" >{dir}/init && {server}"
             )
         };
         Self::start(place, "mysql", script, "ready for connections")

@@ -2,11 +2,11 @@
 
 mod change;
 mod define;
+mod failing;
 
 use crate::c::front::{Counts, Failed, Front};
 use crate::c::{CANTOPEN, ERROR, IOERR, MISUSE};
 use crate::config::{Cache, Settings};
-use crate::fault::{self, Key};
 use crate::journal;
 use crate::keys;
 use crate::link::{Canceller, Link};
@@ -14,10 +14,9 @@ use crate::note::Note;
 use crate::own::Own;
 use crate::plan::{Done, Plan, Session, plan};
 use crate::schema;
-use crate::server::{Kind, Message, Reply, Said, Trouble};
+use crate::server::{Kind, Message, Reply, Trouble};
 use crate::value::Value;
 use contend_sql::{Catalogue, Refusal, Target};
-use contend_wire::kept::literal;
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
@@ -251,11 +250,11 @@ impl State {
     /// The server's, or SQLite's.
     pub fn read(&mut self, front: &Front) -> Result<(), Failed> {
         let ask_all = schema::ask_all(self.library.dialect.ask_version(&self.name));
-        let mut answers = self.perform(front, ask_all.clone())?;
+        let mut answers = self.ask(front, ask_all.clone())?;
         let mut version = schema::version(&answers[0].rows);
         if version.is_none() && self.library.dialect.commits_definitions() && !self.link.has_sent() {
             self.complete().map_err(|trouble| self.fails(front, &trouble))?;
-            answers = self.perform(front, ask_all)?;
+            answers = self.ask(front, ask_all)?;
             version = schema::version(&answers[0].rows);
         }
         if version.is_none() {
@@ -294,7 +293,7 @@ impl State {
     /// As for [`State::read`].
     pub fn refresh(&mut self, front: &Front) -> Result<bool, Failed> {
         let ask_version = Message::query(self.library.dialect.ask_version(&self.name));
-        let answers = self.perform(front, vec![ask_version])?;
+        let answers = self.ask(front, vec![ask_version])?;
         let version = schema::version(&answers[0].rows);
         if version.is_some() && version == self.version {
             return Ok(false);
@@ -414,6 +413,14 @@ impl State {
         self.unknown_rowid = Some((reason, front.last_insert_rowid()));
     }
 
+    /// Queries about the schema. They begin no transaction of the server that a change of the schema would have to commit.
+    fn ask(&mut self, front: &Front, messages: Vec<Message>) -> Result<Vec<Reply>, Failed> {
+        if self.library.dialect.commits_definitions() && !self.link.has_sent() {
+            return self.link.outside(messages).map_err(|trouble| self.fails(front, &trouble));
+        }
+        self.perform(front, messages)
+    }
+
     /// Sends messages to the server. The error is SQLite's counterpart of the server's.
     fn perform(&mut self, front: &Front, messages: Vec<Message>) -> Result<Vec<Reply>, Failed> {
         self.link.perform(messages).map_err(|trouble| self.fails(front, &trouble))
@@ -430,20 +437,6 @@ impl State {
             Err(trouble) if trouble.kind() == Some(Kind::Outdated) => Ok(None),
             Err(trouble) => Err(self.fails(front, &trouble)),
         }
-    }
-
-    /// Converts the server's error to SQLite's, and applies its consequences.
-    pub fn fails(&mut self, front: &Front, trouble: &Trouble) -> Failed {
-        let key = match trouble {
-            Trouble::Server(said) if said.kind == Kind::Unique => self.key(said, front),
-            _ => None,
-        };
-        let failed = fault::failed(trouble, self.link.is_in_transaction(), key.as_ref());
-        if fault::ends_transaction(trouble) && self.link.is_in_transaction() {
-            let _ = self.link.end("ROLLBACK");
-            self.left(front);
-        }
-        failed
     }
 
     /// Rolls the server's transaction back if SQLite has rolled back its own: OR ROLLBACK, or an interrupt.
@@ -463,30 +456,6 @@ impl State {
         if std::mem::take(&mut self.has_defined) {
             self.doubt();
         }
-    }
-
-    /// The unique key that an index on the server implements.
-    fn key(&mut self, said: &Said, front: &Front) -> Option<Key> {
-        let index = said.constraint.as_deref()?;
-        let table = said.table.as_deref().unwrap_or_default();
-        let ask = self.library.dialect.ask_key(&self.name, table, index);
-        let answers = self.link.perform(vec![Message::query(ask)]).ok()?;
-        let mut key = Key { index: index.to_string(), ..Key::default() };
-        for row in &answers.first()?.rows {
-            let [Value::Text(table), column] = row.as_slice() else { return None };
-            key.table = String::from_utf8_lossy(table).into_owned();
-            match column {
-                Value::Text(name) => key.columns.push(String::from_utf8_lossy(name).into_owned()),
-                _ => {
-                    key.columns.clear();
-                    return Some(key);
-                }
-            }
-        }
-        let sql = format!("SELECT name FROM pragma_table_info({}) WHERE pk > 0 ORDER BY pk", literal(&key.table));
-        let primary: Vec<Value> = front.rows(&sql).ok()?.into_iter().flatten().collect();
-        key.is_primary = primary == key.columns.iter().map(|column| Value::text(column)).collect::<Vec<_>>();
-        Some(key)
     }
 
     /// Lets SQLite execute a row-changing statement in the front, and undoes it.

@@ -72,7 +72,7 @@ impl State {
         self.under_lock(|state| {
             let version = state.version.unwrap_or(0);
             state.outside(vec![rename(&sentinel(version), &changing(version))])?;
-            // Whatever happens, the schema is read again, if not by this method's caller.
+            // If a step fails, the schema must be read again.
             state.version = None;
             let stored = format!("{}{PART}{}", statements.join(&UNIT.to_string()), rows.join(&UNIT.to_string()));
             state.outside(vec![
@@ -117,7 +117,10 @@ impl State {
         self.outside(statements).map(drop)
     }
 
-    /// Completes the change of a process that ended, or waits for one that has not. Returns whether there was one.
+    /// Completes the change of a process that ended, or waits for one that has not.
+    ///
+    /// # Errors
+    /// It still works after the busy timeout, or the server refuses a step of the change.
     pub(super) fn complete(&mut self) -> Result<(), Trouble> {
         self.under_lock(|state| {
             let sql = format!(
@@ -166,5 +169,5 @@ impl State {
 }
 
 fn first(answers: Vec<Reply>) -> Option<String> {
-    Some(answers.into_iter().next()?.rows.into_iter().next()?.into_iter().next().map(Value::into_words)?)
+    answers.into_iter().next()?.rows.into_iter().next()?.into_iter().next().map(Value::into_words)
 }
