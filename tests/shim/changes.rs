@@ -9,10 +9,18 @@ use std::path::Path;
 /// The same connection, another one, views, exec and RETURNING; and interrupts of a connection that does nothing.
 #[test]
 fn prepared_statements_follow_the_schema() {
-    let stage = Stage::start();
-    let (sqlite, shim) = both(&stage, &[&compiled(&stage, "changes")], "");
-    assert!(sqlite.lines().count() > 80, "{sqlite}");
-    assert_eq!(shim, sqlite);
+    for stage in Stage::both() {
+        let (mut sqlite, mut shim) = both(&stage, &[&compiled(&stage, "changes")], "");
+        assert!(sqlite.lines().count() > 80, "{sqlite}");
+        if stage.is_mariadb() {
+            // What follows a ROLLBACK of ALTER TABLE differs.
+            let first = |text: &str| text.split("ROLLBACK: ").next().map(str::to_string).expect("a part");
+            assert!(shim.contains("ROLLBACK: 1 contend shim: MariaDB cannot undo CREATE, ALTER and DROP"), "{shim}");
+            (sqlite, shim) = (first(&sqlite), first(&shim));
+            assert!(sqlite.lines().count() > 30, "{sqlite}");
+        }
+        assert_eq!(shim, sqlite);
+    }
 }
 
 /// Python keeps statements by their texts.
@@ -37,7 +45,6 @@ fn a_cached_statement_has_the_names_of_its_rows() {
 /// The connection reads the other one's schema in a transaction, which it then rolls back.
 #[test]
 fn a_rollback_does_not_bring_an_earlier_schema_back() {
-    let stage = Stage::start();
     let script = "import sqlite3, sys\n\
                   a = sqlite3.connect(sys.argv[1], isolation_level=None)\n\
                   b = sqlite3.connect(sys.argv[1], isolation_level=None)\n\
@@ -52,9 +59,11 @@ fn a_rollback_does_not_bring_an_earlier_schema_back() {
                   a.execute('create index by_z on t (z)')\n\
                   c = sqlite3.connect(sys.argv[1])\n\
                   print(*c.execute('select type, name, sql from sqlite_schema').fetchall(), sep='\\n')\n";
-    let (sqlite, shim) = both(&stage, &["python3", "-c", script], "");
-    assert!(sqlite.contains("['x', 'z']") && sqlite.contains("'by_z'"), "{sqlite}");
-    assert_eq!(shim, sqlite);
+    for stage in Stage::both() {
+        let (sqlite, shim) = both(&stage, &["python3", "-c", script], "");
+        assert!(sqlite.contains("['x', 'z']") && sqlite.contains("'by_z'"), "{sqlite}");
+        assert_eq!(shim, sqlite);
+    }
 }
 
 /// The server keeps 63 bytes of a name.

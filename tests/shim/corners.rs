@@ -192,18 +192,20 @@ fn names_in_utf_16_are_noticed_too() {
 
 #[test]
 fn a_function_may_register_another_while_a_second_thread_uses_the_connection() {
-    let stage = Stage::start();
-    let (sqlite, shim) = both(&stage, &[&compiled(&stage, "corners"), "meanwhile"], "");
-    assert!(sqlite.ends_with(": 100 0 \n"), "{sqlite}");
-    assert_eq!(shim, sqlite);
+    for stage in Stage::both() {
+        let (sqlite, shim) = both(&stage, &[&compiled(&stage, "corners"), "meanwhile"], "");
+        assert!(sqlite.ends_with(": 100 0 \n"), "{sqlite}");
+        assert_eq!(shim, sqlite);
+    }
 }
 
 #[test]
 fn threads_share_a_connection() {
-    let stage = Stage::start();
-    let (sqlite, shim) = both(&stage, &[&compiled(&stage, "corners"), "shares"], "");
-    assert!(sqlite.contains("busy 0\nbusy\nstep 9, busy 0\ntable 1 no such column: missing 1 0 0\n"), "{sqlite}");
-    assert_eq!(shim, sqlite);
+    for stage in Stage::both() {
+        let (sqlite, shim) = both(&stage, &[&compiled(&stage, "corners"), "shares"], "");
+        assert!(sqlite.contains("busy 0\nbusy\nstep 9, busy 0\ntable 1 no such column: missing 1 0 0\n"), "{sqlite}");
+        assert_eq!(shim, sqlite);
+    }
 }
 
 /// By OR ROLLBACK, or where the COMMIT fails. The lock of BEGIN IMMEDIATE goes with it.
@@ -272,7 +274,6 @@ fn foreign_keys_are_enforced_without_the_pragma() {
 /// Debian's SQLite reads URIs whenever a name begins like one.
 #[test]
 fn names_are_uris_where_sqlite_reads_them_so() {
-    let stage = Stage::start();
     let script = "import sqlite3, sys\n\
                   path = sys.argv[1]\n\
                   def run(name, sql, **more):\n\
@@ -284,16 +285,17 @@ fn names_are_uris_where_sqlite_reads_them_so() {
                   run('file:' + path + '?mode=ro', 'DELETE FROM t')\n\
                   run('file:' + path + '?mode=memory', 'SELECT * FROM sqlite_schema')\n\
                   run('file:' + path.replace('db', '%64b'), 'SELECT * FROM t', uri=True)\n";
-    let (sqlite, shim) = both(&stage, &["python3", "-c", script], "");
-    assert!(sqlite.contains("attempt to write a readonly database"), "{sqlite}");
-    assert_eq!(shim, sqlite);
+    for stage in Stage::both() {
+        let (sqlite, shim) = both(&stage, &["python3", "-c", script], "");
+        assert!(sqlite.contains("attempt to write a readonly database"), "{sqlite}");
+        assert_eq!(shim, sqlite);
+    }
 }
 
 /// Programs end transactions and close databases in handlers of `atexit` and destructors of threads.
 #[test]
 fn a_program_may_commit_and_close_while_it_ends() {
-    for when in ["exits", "thread"] {
-        let stage = Stage::start();
+    for (when, stage) in ["exits", "thread"].into_iter().zip(Stage::both()) {
         let (sqlite, shim) = both(&stage, &[&compiled(&stage, "corners"), when], "");
         assert!(sqlite.ends_with("FROM t: 2 0 \nclosed 0\n"), "{sqlite}");
         assert_eq!(shim, sqlite);
@@ -302,7 +304,6 @@ fn a_program_may_commit_and_close_while_it_ends() {
 
 #[test]
 fn numbers_of_pragmas_are_read_by_sqlite() {
-    let stage = Stage::start();
     let script = format!(
         "{RUN}for value in '0x1F', '-0x10', '7', \"'8'\", '+9', '-5', '3000000000', '2147483647', '1.9', 'word', '\"0xff\"':\n\
          \x20   for name in 'application_id', 'user_version':\n\
@@ -310,18 +311,21 @@ fn numbers_of_pragmas_are_read_by_sqlite() {
          \x20       run(f'PRAGMA {{name}}')\n\
          run('BEGIN'), run('PRAGMA user_version(0x7)'), run('ROLLBACK'), run('PRAGMA user_version')\n"
     );
-    let (sqlite, shim) = both(&stage, &["python3", "-c", &script], "");
-    assert!(sqlite.starts_with("[]\n[(31,)]\n"), "{sqlite}");
-    assert_eq!(shim, sqlite);
+    for stage in Stage::both() {
+        let (sqlite, shim) = both(&stage, &["python3", "-c", &script], "");
+        assert!(sqlite.starts_with("[]\n[(31,)]\n"), "{sqlite}");
+        assert_eq!(shim, sqlite);
+    }
 }
 
 /// A connection has the address of one whose close has freed it and not returned. It must not lose its rows.
 #[test]
 fn a_connection_may_have_the_address_of_one_that_is_being_closed() {
-    let stage = Stage::start();
-    let (sqlite, shim) = both(&stage, &[&compiled(&stage, "corners"), "reopens"], "");
-    assert!(sqlite.ends_with("same address 1\nSELECT * FROM t: a 0 \n"), "{sqlite}");
-    assert_eq!(shim, sqlite);
+    for stage in Stage::both() {
+        let (sqlite, shim) = both(&stage, &[&compiled(&stage, "corners"), "reopens"], "");
+        assert!(sqlite.ends_with("same address 1\nSELECT * FROM t: a 0 \n"), "{sqlite}");
+        assert_eq!(shim, sqlite);
+    }
 }
 
 #[test]

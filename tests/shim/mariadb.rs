@@ -173,23 +173,32 @@ fn locks_are_busy_and_a_deadlock_ends_the_transaction() {
 fn a_change_that_was_interrupted_is_completed() {
     let stage = Stage::mariadb();
     let create = "CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT)";
-    run(&stage, &[], "a.db", &[&format!("1 {create}"), "1 INSERT INTO t VALUES (1, 'x')"]);
+    run(
+        &stage,
+        &[],
+        "a.db",
+        &["1 PRAGMA foreign_keys = ON", &format!("1 {create}"), "1 INSERT INTO t VALUES (1, 'x')"],
+    );
     let name = stage.server.asked("SELECT TABLE_SCHEMA FROM information_schema.TABLES WHERE TABLE_NAME = 't'");
-    let row = "INSERT INTO _contend_schema (type, name, tbl_name, \"sql\") VALUES ('table', 'u', 'u', 'CREATE TABLE u (x TEXT)')";
-    let stored = format!("CREATE TABLE \"u\" (\"x\" LONGTEXT) ENGINE=InnoDB\u{1f}{}\u{1e}{row}", "DROP TABLE \"gone\"");
-    let interrupted = |is_made: bool| {
-        let made = if is_made { format!("CREATE TABLE `{name}`.u (x LONGTEXT) ENGINE=InnoDB;") } else { String::new() };
-        stage.server.asked(&format!(
-            "SET NAMES utf8mb4; USE `{name}`; RENAME TABLE _contend_v2 TO _contend_changing2; \
-             REPLACE INTO _contend_settings VALUES ('pending', '{}'); {made}",
-            stored.replace('\'', "''")
-        ));
-    };
-    interrupted(true);
-    let statements =
-        ["1 SELECT name FROM sqlite_master ORDER BY name", "1 INSERT INTO u VALUES ('a')", "1 SELECT * FROM u"];
+    let row = "INSERT INTO _contend_schema (type, name, tbl_name, \"sql\") VALUES ('table', 'u', 'u', \
+               'CREATE TABLE u (x INTEGER REFERENCES t)')";
+    let stored = format!("CREATE TABLE \"u\" (\"x\" BIGINT) ENGINE=InnoDB\u{1f}{}\u{1e}{row}", "DROP TABLE \"gone\"");
+    // Its first statement was carried out.
+    stage.server.asked(&format!(
+        "SET NAMES utf8mb4; USE `{name}`; RENAME TABLE _contend_v3 TO _contend_changing3; \
+         REPLACE INTO _contend_settings VALUES ('pending', '{}'); CREATE TABLE u (x BIGINT) ENGINE=InnoDB;",
+        stored.replace('\'', "''")
+    ));
+    let statements = [
+        "1 SELECT name FROM sqlite_master ORDER BY name",
+        "1 PRAGMA foreign_keys = ON",
+        "1 INSERT INTO u VALUES (1)",
+        "1 INSERT INTO u VALUES (2)",
+        "1 SELECT * FROM u",
+    ];
     let (lines, _) = run(&stage, &[], "a.db", &statements);
-    assert_eq!(lines, ["[('t',), ('u',)] False", "[] False", "[('a',)] False"]);
+    assert_eq!([0, 2, 4].map(|at| lines[at].as_str()), ["[('t',), ('u',)] False", "[] False", "[(1,)] False"]);
+    assert!(lines[3].starts_with("SQLITE_CONSTRAINT_FOREIGNKEY"), "the key was added: {lines:?}");
     let left = "SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_NAME LIKE '\\_contend\\_changing%'";
     assert_eq!(stage.server.asked(left), "0");
     // A program that is killed while the server changes a table; the change waits for this lock.

@@ -252,8 +252,9 @@ impl State {
         let ask_all = schema::ask_all(self.library.dialect.ask_version(&self.name));
         let mut answers = self.ask(front, ask_all.clone())?;
         let mut version = schema::version(&answers[0].rows);
+        let mut is_completed = false;
         if version.is_none() && self.library.dialect.commits_definitions() && !self.link.has_sent() {
-            self.complete().map_err(|trouble| self.fails(front, &trouble))?;
+            is_completed = self.complete().map_err(|trouble| self.fails(front, &trouble))?;
             answers = self.ask(front, ask_all)?;
             version = schema::version(&answers[0].rows);
         }
@@ -268,6 +269,9 @@ impl State {
         self.settings = schema::settings(&answers[2].rows).into_iter().collect();
         self.version = version;
         self.know(objects);
+        if is_completed {
+            self.complete_keys().map_err(|trouble| self.fails(front, &trouble))?;
+        }
         Ok(())
     }
 
@@ -435,6 +439,7 @@ impl State {
         match self.link.perform(messages) {
             Ok(answers) => Ok(Some(answers)),
             Err(trouble) if trouble.kind() == Some(Kind::Outdated) => Ok(None),
+            Err(trouble) if trouble.kind() == Some(Kind::Missing) && self.refresh(front)? => Ok(None),
             Err(trouble) => Err(self.fails(front, &trouble)),
         }
     }

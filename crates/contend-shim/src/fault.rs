@@ -69,7 +69,7 @@ fn of_server(said: &Said, in_transaction: bool, key: Option<&Key>) -> Failed {
         }
         Kind::TooBig => Failed::new(TOOBIG, "string or blob too big"),
         Kind::Overflow => Failed::new(ERROR, "integer overflow"),
-        Kind::Follows | Kind::Outdated | Kind::Other => {
+        Kind::Follows | Kind::Outdated | Kind::Missing | Kind::Other => {
             Failed::new(ERROR, format!("contend shim: the server says: {} ({})", said.message, said.code))
         }
     }

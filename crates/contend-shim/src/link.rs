@@ -53,6 +53,8 @@ struct Transaction {
     has_lock: bool,
     /// Savepoints before changes that the server committed.
     kept_places: usize,
+    /// Whether the server has committed something of it.
+    is_kept: bool,
     /// Why it can only be rolled back: the server did that because of a conflict, or its state is unknown.
     broken: Option<Trouble>,
 }
@@ -140,12 +142,25 @@ impl Link {
         transaction.queued = vec![BEGIN.to_string()];
         transaction.queued.extend((0..places).map(|place| format!("SAVEPOINT s{place}")));
         transaction.kept_places = places;
+        transaction.is_kept |= has_sent;
         if has_sent {
             // The server is still in the transaction, so a new connection would not do.
             let committed = self.server.as_mut().map(|server| all(server.exchange(&[plain("COMMIT")])));
             committed.unwrap_or_else(|| Err(unknown()))?;
         }
         Ok(())
+    }
+
+    /// Notes that the server has committed a part of the transaction.
+    pub fn keep(&mut self) {
+        if let Some(transaction) = &mut self.transaction {
+            transaction.is_kept = true;
+        }
+    }
+
+    /// Whether it has.
+    pub fn is_kept(&self) -> bool {
+        self.transaction.as_ref().is_some_and(|transaction| transaction.is_kept)
     }
 
     /// Executes messages without a transaction, of which the server has no part.

@@ -398,9 +398,9 @@ fn transaction(does: &Does, state: &mut State, connection: &Connection, step: &d
         Does::Commit | Does::Rollback if front.is_autocommit() => done(step(), connection),
         Does::Commit => end(state, connection, step),
         Does::Rollback => {
+            let kept = state.kept_by_server();
             let ended = state.link.end("ROLLBACK");
             let code = step();
-            let kept = state.kept_by_server();
             state.left(front);
             ended.map_err(|trouble| fails(state, &trouble))?;
             kept.map_or_else(|| done(code, connection), Err)

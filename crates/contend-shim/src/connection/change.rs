@@ -52,8 +52,7 @@ impl State {
 
     /// The error of a ROLLBACK that cannot undo everything.
     pub fn kept_by_server(&self) -> Option<Failed> {
-        let is_kept = self.has_defined && self.library.dialect.commits_definitions();
-        is_kept.then(|| {
+        self.link.is_kept().then(|| {
             let words = "contend shim: MariaDB cannot undo CREATE, ALTER and DROP: they are kept, and what the transaction did \
                          before them";
             Failed::new(ERROR, words)
@@ -88,7 +87,9 @@ impl State {
                 return Err(trouble);
             }
             state.adapt_keys(keys)?;
-            state.finish(version, rows)
+            state.finish(version, rows)?;
+            state.link.keep();
+            Ok(())
         })
     }
 
@@ -117,11 +118,12 @@ impl State {
         self.outside(statements).map(drop)
     }
 
-    /// Completes the change of a process that ended, or waits for one that has not.
+    /// Completes the change of a process that ended, or waits for one that has not. Returns whether there was one to complete.
     ///
     /// # Errors
     /// It still works after the busy timeout, or the server refuses a step of the change.
-    pub(super) fn complete(&mut self) -> Result<(), Trouble> {
+    pub(super) fn complete(&mut self) -> Result<bool, Trouble> {
+        let mut is_completed = false;
         self.under_lock(|state| {
             let sql = format!(
                 "SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = {} \
@@ -145,10 +147,19 @@ impl State {
                     done => drop(done?),
                 }
             }
-            state.finish(version, &split(rows))?;
-            state.version = None;
-            Ok(())
-        })
+            is_completed = true;
+            state.finish(version, &split(rows))
+        })?;
+        Ok(is_completed)
+    }
+
+    /// Gives the server's tables the constraints of the schema's foreign keys, if it enforces them.
+    pub(super) fn complete_keys(&mut self) -> Result<(), Trouble> {
+        if !self.enforces_keys() {
+            return Ok(());
+        }
+        let keys = self.keys();
+        self.under_lock(|state| state.adapt_keys(Some(&keys)))
     }
 
     fn under_lock(&mut self, work: impl FnOnce(&mut State) -> Result<(), Trouble>) -> Result<(), Trouble> {

@@ -166,6 +166,9 @@ impl State {
     /// One has no translation, or rows violate one.
     pub fn enforce_keys(&mut self, front: &Front) -> Result<(), Failed> {
         self.refresh(front)?;
+        if !self.enforces_keys() {
+            self.leave_for_definition(front, "PRAGMA foreign_keys = ON")?;
+        }
         while !self.enforces_keys() {
             match self.enforced() {
                 // Another connection changed the schema.

@@ -278,6 +278,8 @@ fn of_server(said: &MySqlError, sql: &str) -> Trouble {
         1153 | 1406 => Kind::TooBig,
         1690 if message.contains("BIGINT") => Kind::Overflow,
         1146 if message.contains("._contend_v") => Kind::Outdated,
+        // The name of the version may not be the first that is looked up.
+        1054 | 1146 | 1356 => Kind::Missing,
         _ => Kind::Other,
     };
     let (column, constraint) = match code {

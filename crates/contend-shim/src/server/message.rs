@@ -62,6 +62,8 @@ pub enum Kind {
     Overflow,
     /// The statement names an older version of the schema.
     Outdated,
+    /// It names something that is not there, and may be older than the schema.
+    Missing,
     #[default]
     Other,
 }

@@ -38,7 +38,8 @@ pub(crate) fn valid_unless_null<'a>(tr: &mut Tr<'a>, term: &'a Expr<'a>, others:
 
 /// Writes json_valid(). Its value is nullable where it is not known: SQLite 3.40 returns 0 for NULL, later ones NULL.
 fn valid<'a>(tr: &mut Tr<'a>, token: &str, one: &'a Expr<'a>) -> R<Val> {
-    if !tr.input.options.pack {
+    let is_inline = tr.place.check && !tr.postgres;
+    if !tr.input.options.pack && !is_inline {
         return no(Id::JsonPaths, token, "json_valid() needs the function pack");
     }
     let start = tr.at();
@@ -46,7 +47,7 @@ fn valid<'a>(tr: &mut Tr<'a>, token: &str, one: &'a Expr<'a>) -> R<Val> {
     if value.ty != Ty::Text {
         return no(Id::JsonPaths, token, "json_valid() of a value that is not a text");
     }
-    if tr.place.check && !tr.postgres {
+    if is_inline {
         // No function of a database can be there. What the pack's refuses violates it: JSON that is more than 31 deep.
         let x = tr.out.sql.split_off(start);
         let slash = "CHAR(92, 92 USING utf8mb4)";
