@@ -2,11 +2,11 @@
 
 mod change;
 mod define;
-mod failing;
 
 use crate::c::front::{Counts, Failed, Front};
 use crate::c::{CANTOPEN, ERROR, IOERR, MISUSE};
 use crate::config::{Cache, Settings};
+use crate::fault::{self, Key};
 use crate::journal;
 use crate::keys;
 use crate::link::{Canceller, Link};
@@ -14,9 +14,10 @@ use crate::note::Note;
 use crate::own::Own;
 use crate::plan::{Done, Plan, Session, plan};
 use crate::schema;
-use crate::server::{Kind, Message, Reply, Trouble};
+use crate::server::{Kind, Message, Reply, Said, Trouble};
 use crate::value::Value;
 use contend_sql::{Catalogue, Refusal, Target};
+use contend_wire::kept::literal;
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
@@ -254,7 +255,7 @@ impl State {
         let mut version = schema::version(&answers[0].rows);
         let mut is_completed = false;
         if version.is_none() && self.library.dialect.commits_definitions() && !self.link.has_sent() {
-            is_completed = self.complete().map_err(|trouble| self.fails(front, &trouble))?;
+            is_completed = self.changing().complete().map_err(|trouble| self.fails(front, &trouble))?;
             answers = self.ask(front, ask_all)?;
             version = schema::version(&answers[0].rows);
         }
@@ -269,8 +270,9 @@ impl State {
         self.settings = schema::settings(&answers[2].rows).into_iter().collect();
         self.version = version;
         self.know(objects);
-        if is_completed {
-            self.complete_keys().map_err(|trouble| self.fails(front, &trouble))?;
+        if is_completed && self.enforces_keys() {
+            let keys = self.keys();
+            self.changing().complete_keys(&keys).map_err(|trouble| self.fails(front, &trouble))?;
         }
         Ok(())
     }
@@ -444,6 +446,32 @@ impl State {
         }
     }
 
+    /// Converts the server's error to SQLite's, and applies its consequences.
+    pub fn fails(&mut self, front: &Front, trouble: &Trouble) -> Failed {
+        let key = match trouble {
+            Trouble::Server(said) if said.kind == Kind::Unique => self.key(said, front),
+            _ => None,
+        };
+        let failed = fault::failed(trouble, self.link.is_in_transaction(), key.as_ref());
+        if fault::ends_transaction(trouble) && self.link.is_in_transaction() {
+            let _ = self.link.end("ROLLBACK");
+            self.left(front);
+        }
+        failed
+    }
+
+    /// The unique key that an index on the server implements.
+    fn key(&mut self, said: &Said, front: &Front) -> Option<Key> {
+        let (index, table) = (said.constraint.as_deref()?, said.table.as_deref().unwrap_or_default());
+        let ask = self.library.dialect.ask_key(&self.name, table, index);
+        let answers = self.link.perform(vec![Message::query(ask)]).ok()?;
+        let mut key = Key::read(index, &answers.first()?.rows)?;
+        let sql = format!("SELECT name FROM pragma_table_info({}) WHERE pk > 0 ORDER BY pk", literal(&key.table));
+        let primary: Vec<String> = front.rows(&sql).ok()?.into_iter().flatten().map(Value::into_words).collect();
+        key.is_primary = !primary.is_empty() && primary == key.columns;
+        Some(key)
+    }
+
     /// Rolls the server's transaction back if SQLite has rolled back its own: OR ROLLBACK, or an interrupt.
     pub fn follow(&mut self, front: &Front) {
         if front.is_autocommit() && self.link.is_in_transaction() {
@@ -461,24 +489,5 @@ impl State {
         if std::mem::take(&mut self.has_defined) {
             self.doubt();
         }
-    }
-
-    /// Lets SQLite execute a row-changing statement in the front, and undoes it.
-    ///
-    /// # Errors
-    /// It cannot be undone alone: the transaction is rolled back.
-    pub fn try_in_front(&mut self, front: &Front, step: impl FnOnce() -> i32) -> Result<(), Failed> {
-        let rowid = front.last_insert_rowid();
-        front.execute("SAVEPOINT \"contend trial\"")?;
-        step();
-        let undone =
-            front.execute("ROLLBACK TO \"contend trial\"").and_then(|()| front.execute("RELEASE \"contend trial\""));
-        front.set_last_insert_rowid(rowid);
-        if let Err(failed) = undone {
-            let _ = self.link.end("ROLLBACK");
-            self.left(front);
-            return Err(failed);
-        }
-        Ok(())
     }
 }

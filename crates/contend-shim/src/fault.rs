@@ -3,6 +3,7 @@
 use crate::c::front::Failed;
 use crate::c::{BUSY, CONSTRAINT, ERROR, INTERRUPT, IOERR, TOOBIG};
 use crate::server::{Kind, Said, Trouble};
+use crate::value::Value;
 
 const fn extended(code: i32, kind: i32) -> i32 {
     code | kind << 8
@@ -34,6 +35,25 @@ pub struct Key {
     pub columns: Vec<String>,
     pub index: String,
     pub is_primary: bool,
+}
+
+impl Key {
+    /// The key of an index, from rows of a table and a column each; NULL where it is over an expression.
+    pub fn read(index: &str, rows: &[Vec<Value>]) -> Option<Key> {
+        let mut key = Key { index: index.to_string(), ..Key::default() };
+        for row in rows {
+            let [Value::Text(table), column] = row.as_slice() else { return None };
+            key.table = String::from_utf8_lossy(table).into_owned();
+            match column {
+                Value::Text(name) => key.columns.push(String::from_utf8_lossy(name).into_owned()),
+                _ => {
+                    key.columns.clear();
+                    break;
+                }
+            }
+        }
+        Some(key)
+    }
 }
 
 /// The error for the program. `in_transaction`: it had executed BEGIN.

@@ -4,12 +4,11 @@
 //! lock of the one that changes it. What is left to do is stored before it is begun: if that process ends, the next one
 //! completes the change.
 
-use super::State;
-use crate::c::ERROR;
-use crate::c::front::{Failed, Front};
+use crate::dialect::Dialect;
+use crate::keys;
+use crate::link::Link;
 use crate::server::{Message, Reply, Trouble};
 use crate::value::Value;
-use crate::{journal, keys};
 use contend_wire::kept::{PREFIX, literal, sentinel};
 
 /// Between statements that are stored, and between the changes and the rows that follow.
@@ -31,64 +30,42 @@ fn rename(from: &str, to: &str) -> String {
     format!("RENAME TABLE {from} TO {to}")
 }
 
-impl State {
-    /// Ends the server's transaction before a change of the schema would, if that is what the program's user wants or nothing
-    /// is lost.
-    ///
-    /// # Errors
-    /// The transaction has used rows; MariaDB would commit it.
-    pub fn leave_for_definition(&mut self, front: &Front, sql: &str) -> Result<(), Failed> {
-        if !self.library.dialect.commits_definitions() || !self.link.is_in_transaction() {
-            return Ok(());
-        }
-        if self.link.has_sent() && !self.library.commits_definitions {
-            let reason = "MariaDB commits before CREATE, ALTER and DROP, and this transaction has read or changed rows; \
-                          --ddl commit allows it";
-            return Err(journal::refused(sql, reason));
-        }
-        let places = self.savepoints.len();
-        self.link.commit_early(places).map_err(|trouble| self.fails(front, &trouble))
-    }
+/// A database whose schema is changed.
+pub struct Change<'c> {
+    pub link: &'c mut Link,
+    pub dialect: &'static dyn Dialect,
+    /// The name of the database.
+    pub name: &'c str,
+}
 
-    /// The error of a ROLLBACK that cannot undo everything.
-    pub fn kept_by_server(&self) -> Option<Failed> {
-        self.link.is_kept().then(|| {
-            let words = "contend shim: MariaDB cannot undo CREATE, ALTER and DROP: they are kept, and what the transaction did \
-                         before them";
-            Failed::new(ERROR, words)
-        })
-    }
-
+impl Change<'_> {
     /// Carries out a change: statements, then the rows about them. `keys`: the foreign keys of the new schema, if they are
     /// enforced; `is_checked`: whether the statements may leave no row without its parent.
-    pub(super) fn change(
+    pub fn carry_out(
         &mut self,
-        statements: &[String],
-        rows: &[String],
+        version: u64,
+        (statements, rows): (&[String], &[String]),
         keys: Option<&[keys::Key]>,
         is_checked: bool,
     ) -> Result<(), Trouble> {
-        self.under_lock(|state| {
-            let version = state.version.unwrap_or(0);
-            state.outside(vec![rename(&sentinel(version), &changing(version))])?;
-            // If a step fails, the schema must be read again.
-            state.version = None;
+        self.under_lock(|change| {
+            change.outside(vec![rename(&sentinel(version), &changing(version))])?;
             let stored = format!("{}{PART}{}", statements.join(&UNIT.to_string()), rows.join(&UNIT.to_string()));
-            state.outside(vec![
-                state.library.dialect.set("pending", &stored),
+            change.outside(vec![
+                change.dialect.set("pending", &stored),
                 format!("SET SESSION foreign_key_checks = {}", u8::from(is_checked)),
             ])?;
             for (number, statement) in statements.iter().enumerate() {
-                let Err(trouble) = state.outside(vec![statement.clone()]) else { continue };
-                let is_undone = number == 0 || state.is_created_undone(&statements[0]);
+                let Err(trouble) = change.outside(vec![statement.clone()]) else { continue };
+                let is_undone = number == 0 || change.is_created_undone(&statements[0]);
                 if is_undone && !matches!(trouble, Trouble::Lost(_)) {
-                    state.finish(version, &[])?;
+                    change.finish(version, &[])?;
                 }
                 return Err(trouble);
             }
-            state.adapt_keys(keys)?;
-            state.finish(version, rows)?;
-            state.link.keep();
+            change.adapt_keys(keys)?;
+            change.finish(version, rows)?;
+            change.link.keep();
             Ok(())
         })
     }
@@ -103,7 +80,7 @@ impl State {
     /// Gives the server's tables the constraints of these keys. Rows that are there are not checked, as by SQLite.
     fn adapt_keys(&mut self, keys: Option<&[keys::Key]>) -> Result<(), Trouble> {
         let Some(keys) = keys else { return Ok(()) };
-        let there = self.outside(vec![keys::ask_mariadb(&self.name)])?.pop().unwrap_or_default().rows;
+        let there = self.outside(vec![keys::ask_mariadb(self.name)])?.pop().unwrap_or_default().rows;
         let mut statements = vec!["SET SESSION foreign_key_checks = 0".to_string()];
         statements.extend(keys::adapt(keys, there));
         self.outside(statements).map(drop)
@@ -122,49 +99,44 @@ impl State {
     ///
     /// # Errors
     /// It still works after the busy timeout, or the server refuses a step of the change.
-    pub(super) fn complete(&mut self) -> Result<bool, Trouble> {
+    pub fn complete(&mut self) -> Result<bool, Trouble> {
         let mut is_completed = false;
-        self.under_lock(|state| {
+        self.under_lock(|change| {
             let sql = format!(
                 "SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = {} \
                  AND TABLE_NAME REGEXP '^{PREFIX}changing[0-9]+$'",
-                literal(&state.name)
+                literal(change.name)
             );
-            let found = first(state.outside(vec![sql])?);
+            let found = first(change.outside(vec![sql])?);
             let Some(version) = found.and_then(|name| name.strip_prefix(&format!("{PREFIX}changing"))?.parse().ok())
             else {
                 return Ok(());
             };
             let sql = format!("SELECT value FROM {PREFIX}settings WHERE name = 'pending'");
-            let stored = first(state.outside(vec![sql])?).unwrap_or_default();
+            let stored = first(change.outside(vec![sql])?).unwrap_or_default();
             let (statements, rows) = stored.split_once(PART).unwrap_or_default();
             let split = |text: &str| -> Vec<String> {
                 text.split(UNIT).filter(|sql| !sql.is_empty()).map(str::to_string).collect()
             };
             for statement in split(statements) {
-                match state.outside(vec![statement]) {
+                match change.outside(vec![statement]) {
                     Err(Trouble::Server(said)) if DONE_BEFORE.contains(&said.code.as_str()) => {}
                     done => drop(done?),
                 }
             }
             is_completed = true;
-            state.finish(version, &split(rows))
+            change.finish(version, &split(rows))
         })?;
         Ok(is_completed)
     }
 
-    /// Gives the server's tables the constraints of the schema's foreign keys, if it enforces them.
-    pub(super) fn complete_keys(&mut self) -> Result<(), Trouble> {
-        if !self.enforces_keys() {
-            return Ok(());
-        }
-        let keys = self.keys();
-        self.under_lock(|state| state.adapt_keys(Some(&keys)))
+    /// Gives the server's tables the constraints of these keys.
+    pub fn complete_keys(&mut self, keys: &[keys::Key]) -> Result<(), Trouble> {
+        self.under_lock(|change| change.adapt_keys(Some(keys)))
     }
 
-    fn under_lock(&mut self, work: impl FnOnce(&mut State) -> Result<(), Trouble>) -> Result<(), Trouble> {
-        let [lock, unlock] =
-            self.library.dialect.lock(&format!("changes of {}", self.name), self.link.waits_ms().max(WAIT_MS));
+    fn under_lock(&mut self, work: impl FnOnce(&mut Self) -> Result<(), Trouble>) -> Result<(), Trouble> {
+        let [lock, unlock] = self.dialect.lock(&format!("changes of {}", self.name), self.link.waits_ms().max(WAIT_MS));
         self.outside(vec![lock])?;
         let done = work(self);
         // Without a connection there is no lock.

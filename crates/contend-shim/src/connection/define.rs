@@ -2,6 +2,7 @@
 //! commits them, [`super::change`] carries them out.
 
 use super::State;
+use super::change::Change;
 use crate::c::front::{Failed, Front};
 use crate::c::{DONE, ERROR};
 use crate::does::first_word;
@@ -57,7 +58,7 @@ impl State {
         if self.library.dialect.commits_definitions() {
             let wanted = self.wanted_keys(sql, &after)?;
             let is_checked = first_word(sql) == "DROP" && front.has_keys_on();
-            self.change(&statements, &rows, wanted.as_deref(), is_checked)
+            self.change((&statements, &rows), wanted.as_deref(), is_checked)
                 .map_err(|trouble| self.fails(front, &trouble))?;
         } else {
             let mut messages = self.with_keys(front, sql, &after, statements)?;
@@ -92,6 +93,54 @@ impl State {
             }
         }
         Ok(messages)
+    }
+
+    /// Ends the server's transaction before a change of the schema would, if that is what the program's user wants or nothing
+    /// is lost.
+    ///
+    /// # Errors
+    /// The transaction has used rows; MariaDB would commit it.
+    pub fn leave_for_definition(&mut self, front: &Front, sql: &str) -> Result<(), Failed> {
+        if !self.library.dialect.commits_definitions() || !self.link.is_in_transaction() {
+            return Ok(());
+        }
+        if self.link.has_sent() && !self.library.commits_definitions {
+            let reason = "MariaDB commits before CREATE, ALTER and DROP, and this transaction has read or changed rows; \
+                          --ddl commit allows it";
+            return Err(journal::refused(sql, reason));
+        }
+        let places = self.savepoints.len();
+        self.link.commit_early(places).map_err(|trouble| self.fails(front, &trouble))
+    }
+
+    /// The error of a ROLLBACK that cannot undo everything.
+    pub fn kept_by_server(&self) -> Option<Failed> {
+        self.link.is_kept().then(|| {
+            let words = "contend shim: MariaDB cannot undo CREATE, ALTER and DROP: they are kept, and what the transaction did \
+                         before them";
+            Failed::new(ERROR, words)
+        })
+    }
+
+    /// The schema on a server that commits its changes.
+    pub fn changing(&mut self) -> Change<'_> {
+        Change { link: &mut self.link, dialect: self.library.dialect, name: &self.name }
+    }
+
+    /// Carries out a change there. `keys`: the foreign keys of the new schema, if they are enforced; `is_checked`: whether the
+    /// statements may leave no row without its parent.
+    fn change(
+        &mut self,
+        parts: (&[String], &[String]),
+        keys: Option<&[keys::Key]>,
+        is_checked: bool,
+    ) -> Result<(), Trouble> {
+        let version = self.version.unwrap_or(0);
+        let done = self.changing().carry_out(version, parts, keys, is_checked);
+        if done.is_err() {
+            self.doubt();
+        }
+        done
     }
 
     /// All foreign keys of the schema.
@@ -188,7 +237,7 @@ impl State {
         }
         let set = self.library.dialect.set("foreign_keys", "on");
         if self.library.dialect.commits_definitions() {
-            return self.change(&[], &[set], Some(&keys), false);
+            return self.change((&[], &[set]), Some(&keys), false);
         }
         let mut messages = vec![set];
         messages.extend((!keys.is_empty()).then(|| keys::add_missing(&keys)));
@@ -217,6 +266,25 @@ impl State {
         }
         if self.link.is_in_transaction() {
             self.perform(front, vec![Message::Plain(keys::check_now())])?;
+        }
+        Ok(())
+    }
+
+    /// Lets SQLite execute a row-changing statement in the front, and undoes it.
+    ///
+    /// # Errors
+    /// It cannot be undone alone: the transaction is rolled back.
+    pub fn try_in_front(&mut self, front: &Front, step: impl FnOnce() -> i32) -> Result<(), Failed> {
+        let rowid = front.last_insert_rowid();
+        front.execute("SAVEPOINT \"contend trial\"")?;
+        step();
+        let undone =
+            front.execute("ROLLBACK TO \"contend trial\"").and_then(|()| front.execute("RELEASE \"contend trial\""));
+        front.set_last_insert_rowid(rowid);
+        if let Err(failed) = undone {
+            let _ = self.link.end("ROLLBACK");
+            self.left(front);
+            return Err(failed);
         }
         Ok(())
     }
