@@ -16,6 +16,10 @@ class Author(models.Model):
 class Tag(models.Model):
     name = models.SlugField(unique=True)
 
+    class Meta:
+        # Without it MariaDB reads the tags from the index of their names.
+        ordering = ["id"]
+
     def __str__(self):
         return self.name
 
