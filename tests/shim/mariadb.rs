@@ -201,7 +201,21 @@ fn a_change_that_was_interrupted_is_completed() {
     assert!(lines[3].starts_with("SQLITE_CONSTRAINT_FOREIGNKEY"), "the key was added: {lines:?}");
     let left = "SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_NAME LIKE '\\_contend\\_changing%'";
     assert_eq!(stage.server.asked(left), "0");
-    // A program that is killed while the server changes a table; the change waits for this lock.
+    // One whose first statement fails is forgotten.
+    stage.server.asked(&format!(
+        "USE `{name}`; INSERT INTO u VALUES (1); RENAME TABLE _contend_v4 TO _contend_changing4; \
+         REPLACE INTO _contend_settings VALUES ('pending', 'CREATE UNIQUE INDEX i ON u (x)\u{1e}');"
+    ));
+    assert_eq!(run(&stage, &[], "a.db", &["1 SELECT count(*) FROM u"]).0, ["[(2,)] False"]);
+}
+
+/// The change waits for a lock when the program is killed.
+#[test]
+fn a_change_whose_program_is_killed_is_carried_out_or_not() {
+    let stage = Stage::mariadb();
+    let create = "1 CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT)";
+    run(&stage, &[], "a.db", &[create, "1 INSERT INTO t VALUES (1, 'x')"]);
+    let name = stage.server.asked("SELECT TABLE_SCHEMA FROM information_schema.TABLES WHERE TABLE_NAME = 't'");
     let lock = format!("LOCK TABLES `{name}`.t WRITE; SELECT SLEEP(4);");
     std::thread::scope(|scope| {
         scope.spawn(|| stage.server.asked(&lock));

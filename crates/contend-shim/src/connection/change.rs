@@ -118,9 +118,11 @@ impl Change<'_> {
             let split = |text: &str| -> Vec<String> {
                 text.split(UNIT).filter(|sql| !sql.is_empty()).map(str::to_string).collect()
             };
-            for statement in split(statements) {
+            for (number, statement) in split(statements).into_iter().enumerate() {
                 match change.outside(vec![statement]) {
                     Err(Trouble::Server(said)) if DONE_BEFORE.contains(&said.code.as_str()) => {}
+                    // Nothing of it was carried out: it failed for the other process too.
+                    Err(Trouble::Server(_)) if number == 0 => return change.finish(version, &[]),
                     done => drop(done?),
                 }
             }
