@@ -366,16 +366,20 @@ struct Service(Child, u16);
 
 impl Service {
     fn start() -> Self {
+        Self::answering("with lock: time.sleep(0.005)\n    body = b''")
+    }
+
+    fn answering(get: &str) -> Self {
         let text = "import http.server, threading, time\nlock = threading.Lock()\n\
                     class H(http.server.BaseHTTPRequestHandler):\n  protocol_version = 'HTTP/1.1'\n  \
                     def do_POST(self):\n    self.rfile.read(int(self.headers['Content-Length']))\n    self.do_GET()\n  \
-                    def do_GET(self):\n    with lock: time.sleep(0.005)\n    self.send_response(200)\n    \
-                    self.send_header('Content-Length', '0')\n    self.end_headers()\n  \
+                    def do_GET(self):\n    ANSWER\n    self.send_response(200)\n    \
+                    self.send_header('Content-Length', str(len(body)))\n    self.end_headers()\n    self.wfile.write(body)\n  \
                     def log_message(self, *a): pass\n\
                     http.server.ThreadingHTTPServer.request_queue_size = 128\n\
                     s = http.server.ThreadingHTTPServer(('127.0.0.1', 0), H)\n\
-                    print(s.server_port, flush=True)\ns.serve_forever()\n";
-        let mut child = Command::new("python3").args(["-c", text]).stdout(Stdio::piped()).spawn().expect("python3");
+                    print(s.server_port, flush=True)\ns.serve_forever()\n".replace("ANSWER", get);
+        let mut child = Command::new("python3").args(["-c", &text]).stdout(Stdio::piped()).spawn().expect("python3");
         let mut line = String::new();
         BufReader::new(child.stdout.take().expect("piped")).read_line(&mut line).expect("a line");
         Self(child, line.trim().parse().expect("a port"))
@@ -403,6 +407,23 @@ fn a_service_at_an_address_is_searched() {
     let said = bench.contend(&["limit", &url, "--scale", "2", "--out", "none"]).exits(2);
     assert!(said.err.contains("--scale changes nothing for a service"), "{}", said.err);
     bench.assert_nothing_left();
+}
+
+#[test]
+fn a_service_that_sheds_load_with_status_200_carries_what_it_does() {
+    let service = Service::answering(
+        "body = b'Too many requests, try again later'\n    if lock.acquire(timeout=0.02):\n      time.sleep(0.005)\n      \
+         lock.release()\n      body = b'[' + b'{\"id\": 1}, ' * 100 + b'0]'",
+    );
+    let (bench, url) = (Bench::new(), format!("http://127.0.0.1:{}/", service.1));
+    let args = ["limit", &url, "--rounds", "1", "--rates-only", "--window", "1s", "--out", "found"];
+    let said = bench.contend(&[&args[..], &["--bound", "response_ns_p50<=60ms"]].concat()).ran();
+    let saved = fs::read_to_string(bench.path("found/limit.toml")).expect("a file");
+    assert!(saved.contains("answers differ from those at the lowest load: "), "{saved}");
+    let json = fs::read_to_string(bench.path("found/report.json")).expect("a report");
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    let found = json["contenders"][0]["rate_per_s"].as_f64();
+    assert!(found.is_none_or(|found| found < 230.0), "{found:?}: {said:?}");
 }
 
 #[test]

@@ -62,6 +62,8 @@ pub enum Verdict {
     /// The bound with this index is missed.
     Misses(usize),
     Grows,
+    /// A service's answers are not those of the lowest value.
+    Differs,
     /// This many operations had not started at the end of the window.
     Waiting(u64),
     /// Too few observations for the bound with this index.
@@ -74,7 +76,7 @@ impl Verdict {
     pub fn seen(self) -> ProbeResult {
         match self {
             Verdict::Meets => ProbeResult::Meets,
-            Verdict::Misses(_) | Verdict::Grows | Verdict::Waiting(_) => ProbeResult::Misses,
+            Verdict::Misses(_) | Verdict::Grows | Verdict::Differs | Verdict::Waiting(_) => ProbeResult::Misses,
             Verdict::TooFew(_) | Verdict::NotMeasured(_) => ProbeResult::NoValue,
         }
     }

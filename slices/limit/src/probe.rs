@@ -6,8 +6,10 @@ use crate::growth::{self, Speeds, speeds};
 use crate::judge::{Backlog, Measured, Thirds, Verdict, judge};
 use crate::of::Of;
 use crate::saved::{Busy, Probe};
+use crate::search::ProbeResult;
 use anyhow::{Context, Result};
 use contend::analysis::findings::tally;
+use contend::analysis::responses::{self, Responses};
 use contend::analysis::tally::{Bin, Counting, Tally};
 use contend::analysis::trial::{Measure, Scope, TrialRow, is_write, observations};
 use contend::outcome::Outcome;
@@ -30,11 +32,26 @@ pub struct Looked {
     pub floor: Option<Floor>,
 }
 
-/// Reads the only trial of a record as a probe of an arm, in a search for the greatest value of `of`.
+/// What a search looks for, and the answers of a service to compare with.
+pub struct Sought<'s> {
+    pub bounds: &'s [Bound],
+    pub of: &'s Of,
+    pub reference: &'s mut Reference,
+}
+
+/// The answers of a service at the lowest value so far: those that come with more load may be short error texts.
+#[derive(Default, Clone)]
+pub struct Reference {
+    is_asked: bool,
+    lowest: Option<(f64, Responses)>,
+}
+
+/// Reads the only trial of a record as a probe of an arm.
 ///
 /// # Errors
 /// There is no trial, or its samples cannot be read.
-pub fn look(record: &Record, arm: usize, bounds: &[Bound], of: &Of) -> Result<Looked> {
+pub fn look(record: &Record, arm: usize, sought: Sought<'_>) -> Result<Looked> {
+    let Sought { bounds, of, reference } = sought;
     let trial = record.trials.first().context("a probe has a trial")?;
     let names: Vec<String> = record.run.workload.transactions.iter().map(|t| t.name.clone()).collect();
     let writes: Vec<bool> = record.run.workload.transactions.iter().map(|t| t.write).collect();
@@ -67,7 +84,7 @@ pub fn look(record: &Record, arm: usize, bounds: &[Bound], of: &Of) -> Result<Lo
         _ => {
             let reasons = row.reasons.iter().map(|reason| format!("{}: {}", reason.kind, reason.detail));
             probe.why = reasons.collect::<Vec<_>>().join("; ");
-            probe.seen = Some(crate::search::ProbeResult::NoValue);
+            probe.seen = Some(ProbeResult::NoValue);
             return Ok(Looked { probe, verdict: None, lacking: None, floor: None });
         }
     };
@@ -86,14 +103,39 @@ pub fn look(record: &Record, arm: usize, bounds: &[Bound], of: &Of) -> Result<Lo
         clients: trial.clients,
         rate_per_s: load.rate_per_s.unwrap_or(0.0),
     };
-    let verdict = judge(&measured, backlog, time_ns(bounds));
-    if probe.at().is_some() {
+    let mut verdict = judge(&measured, backlog, time_ns(bounds));
+    if let Some(at) = probe.at() {
+        let changed = reference.changed((record, trial), at, &names).filter(|_| verdict.seen() != ProbeResult::Misses);
+        verdict = changed.as_ref().map_or(verdict, |_| Verdict::Differs);
         probe.seen = Some(verdict.seen());
-        probe.why = words(verdict, bounds, &measured, probe.thirds);
+        probe.why = changed.unwrap_or_else(|| words(verdict, bounds, &measured, probe.thirds));
     }
     let lacking = if let Verdict::TooFew(at) = verdict { Some((measured[at].n, measured[at].needed)) } else { None };
     let floor = floor::measured(bounds, &tally, (&names, &writes));
     Ok(Looked { probe, verdict: Some(verdict), lacking, floor })
+}
+
+impl Reference {
+    /// Whether the lowest rate must be probed first, asked once: the answers of a closed loop may be such texts, too.
+    pub fn is_due(&mut self) -> bool {
+        !std::mem::replace(&mut self.is_asked, true)
+    }
+
+    /// How the answers of a service at a value differ from the reference, which they become if their value is lower.
+    fn changed(&mut self, (record, trial): (&Record, &Trial), at: f64, names: &[String]) -> Option<String> {
+        if !record.run.study.is_of_service() {
+            return None;
+        }
+        let here = Responses::of_trials([trial]);
+        match &self.lowest {
+            Some((of, answers)) if *of < at => responses::change([answers, &here], record.run.study.margin, names)
+                .map(|how| format!("answers differ from those at the lowest load: {how}")),
+            _ => {
+                self.lowest = Some((at, here));
+                None
+            }
+        }
+    }
 }
 
 fn of_bound(bound: &Bound, row: &TrialRow<'_>, tally: &Tally, (names, writes): (&[String], &[bool])) -> Measured {
@@ -200,7 +242,7 @@ fn own_ns(run: &Run, trial: &Trial) -> u64 {
 
 fn words(verdict: Verdict, bounds: &[Bound], measured: &[Measured], thirds: Option<Thirds>) -> String {
     match verdict {
-        Verdict::Meets => String::new(),
+        Verdict::Meets | Verdict::Differs => String::new(),
         Verdict::Misses(at) => {
             let metric = &bounds[at].metric;
             let least = if measured[at].at_least { "at least " } else { "" };

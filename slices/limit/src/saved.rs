@@ -271,6 +271,11 @@ impl Probe {
 }
 
 impl Saved {
+    /// The arm of which this one is a relaxed form; else the arm itself.
+    pub fn contender(&self, arm: usize) -> usize {
+        self.arms[arm].relaxed.as_ref().map_or(arm, |relaxed| relaxed.of)
+    }
+
     pub fn of(&self) -> Of {
         Of::named(&self.of)
     }

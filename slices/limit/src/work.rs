@@ -7,7 +7,7 @@ use crate::floor::Floor;
 use crate::judge::Verdict;
 use crate::limiter::{Suspected, suspected};
 use crate::of::{MOST, Of};
-use crate::probe::{Looked, look};
+use crate::probe::{Looked, Reference, Sought, look};
 use crate::relax::ArmSetup;
 use crate::saved::{Capacity, Probe, Saved};
 use crate::search::{Lost, Next, ProbeResult, Search, Why, decisive};
@@ -66,9 +66,8 @@ pub struct Work<'w> {
     /// enough: a short window then shows whether the next one misses it, and a contender that meets the bounds at no rate does not
     /// use up the time of the others.
     failing: Option<f64>,
-    /// What each arm's operations took at least in its closed loop, if that is more than a bound allows.
+    /// What each arm's operations took at least in its closed loop, if that is more than a bound allows; and in the last probe.
     floors: Vec<Option<Floor>>,
-    /// The same of the last probe.
     floor: Option<Floor>,
     is_begun: bool,
     /// Whether every contender's closed loop has run, or need not run first.
@@ -79,6 +78,8 @@ pub struct Work<'w> {
     closed_loop_per_s: Vec<Option<f64>>,
     closed: Vec<Lost>,
     of: Of,
+    /// Answers of each contender's service, which its relaxed arms give, too.
+    references: Vec<Reference>,
     /// Share of arrivals counted by the quantile that needs the most, by arm.
     counted: Vec<f64>,
     /// Window of an arm in a search for a number, where no rate says how long it must be.
@@ -118,6 +119,7 @@ impl<'w> Work<'w> {
             closed_loop_per_s: vec![None; arms],
             closed: vec![Lost::default(); arms],
             of: saved.of(),
+            references: vec![Reference::default(); arms],
             counted: vec![1.0; arms],
             windows_ns: vec![saved.window_ns; arms],
             left_out: vec![None; arms],
@@ -141,7 +143,11 @@ impl<'w> Work<'w> {
             self.saved.disk = (!self.saved.service).then(|| record.run.disk.clone());
         }
         let arm = self.asked.as_ref().map(|(arm, _)| *arm).filter(|_| !record.trials.is_empty());
-        let looked = arm.map(|arm| look(record, arm, &self.bounds, &self.of)).transpose()?;
+        let looked = arm.map(|arm| {
+            let reference = &mut self.references[self.saved.contender(arm)];
+            look(record, arm, Sought { bounds: &self.bounds, of: &self.of, reference })
+        });
+        let looked = looked.transpose()?;
         let next = self.step(looked);
         self.saved.write(&self.dir)?;
         Ok(next)
@@ -319,6 +325,9 @@ impl<'w> Work<'w> {
                     Next::Nothing(why) => self.end(Err(self.words(arm, why))),
                 },
                 (search @ None, _) if !self.of.is_rate() => *search = Some(Search::whole(None, MOST)),
+                (None, Some(_)) if self.saved.service && self.references[arm].is_due() => {
+                    return Some(self.ask(arm, Some(lowest)));
+                }
                 (search @ None, Some(reached)) => {
                     self.failing = self.floors[arm].as_ref().map(|floor| floor.share);
                     *search = Some(match self.failing {

@@ -74,7 +74,7 @@ fn searched_until(contenders: &[Simulated], budget_ns: Option<u64>, probes: usiz
     let mut next = work.step(None);
     while let Some(choice) = next {
         let arm = work.asked.as_ref().map(|(arm, _)| *arm).unwrap();
-        let of = work.saved.arms[arm].relaxed.as_ref().map_or(arm, |relaxed| relaxed.of);
+        let of = work.saved.contender(arm);
         let looked = probed(&choice, arm, capacities[arm], &contenders[of].used);
         clock.set(clock.get() + looked.probe.window_ns + EXTRA_NS);
         next = work.step(Some(looked));

@@ -137,7 +137,7 @@ impl Work<'_> {
 
     /// Estimated time of a search that begins near an earlier value.
     fn search_ns(&self, arm: usize) -> u64 {
-        let of = self.saved.arms[arm].relaxed.as_ref().map_or(arm, |relaxed| relaxed.of);
+        let of = self.saved.contender(arm);
         let found = median(&self.saved.values(of).into_iter().map(|(_, value)| value).collect::<Vec<_>>());
         let window_ns = match (&self.of, found) {
             (Of::Rate, Some(rate)) => self.window_ns_at(of, rate),
