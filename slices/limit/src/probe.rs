@@ -50,8 +50,7 @@ pub struct Reference {
 ///
 /// # Errors
 /// There is no trial, or its samples cannot be read.
-pub fn look(record: &Record, arm: usize, sought: Sought<'_>) -> Result<Looked> {
-    let Sought { bounds, of, reference } = sought;
+pub fn look(record: &Record, arm: usize, Sought { bounds, of, reference }: Sought<'_>) -> Result<Looked> {
     let trial = record.trials.first().context("a probe has a trial")?;
     let names: Vec<String> = record.run.workload.transactions.iter().map(|t| t.name.clone()).collect();
     let writes: Vec<bool> = record.run.workload.transactions.iter().map(|t| t.write).collect();
