@@ -386,14 +386,15 @@ fn short_programs_whose_writes_were_not_seen_are_counted() {
     child.wait().expect("it ends");
     let saved = json(fs::read_to_string(out.join("watch.json")).ok());
     let processes = saved["databases"][0]["processes"].as_array().expect("a list");
-    let silent = processes.iter().filter(|process| process["writes"] == 0).count();
+    // Each writes twice, when it commits and when it closes the log; the `-shm` file can be known from the second one on.
+    let not_all_seen = processes.iter().filter(|process| process["writes"].as_u64().is_some_and(|n| n < 2)).count();
     let missing: Vec<&str> = saved["missing"].as_array().expect("a list").iter().filter_map(Value::as_str).collect();
     let counted = |sentence: &str| {
         let others = sentence.split_once(" and ").and_then(|(_, more)| more.split_once(" more: "));
         1 + others.map_or(0, |(more, _)| more.parse::<usize>().expect("a number"))
     };
     let said: usize = missing.iter().filter(|said| said.starts_with("writes of ")).map(|said| counted(said)).sum();
-    assert_eq!((processes.len(), said), (40, silent), "{missing:?}: {saved}");
+    assert_eq!((processes.len(), said), (40, not_all_seen), "{missing:?}: {saved}");
 }
 
 /// With `locking_mode = EXCLUSIVE` SQLite keeps the index of the log in memory: no lock shows a write.
