@@ -211,7 +211,7 @@ fn segments(bench: &Bench) -> Vec<PathBuf> {
 /// Leaves no record in a segment: its header, in the form before it is packed.
 fn cut(segment: &Path) {
     let bytes = fs::read(segment).expect("readable");
-    assert!(bytes.starts_with(b"cntndpak"), "packed");
+    assert!(bytes.starts_with(b"cntndpk2"), "packed");
     let mut head = bytes[8..72].to_vec();
     head[24..32].copy_from_slice(&64_u64.to_ne_bytes());
     fs::write(segment, head).expect("written");

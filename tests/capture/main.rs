@@ -56,7 +56,7 @@ fn shown(bench: &Bench) -> Value {
 fn content(file: &Path) -> Vec<u8> {
     const HEAD: usize = 8 + 64;
     let bytes = std::fs::read(file).expect("readable");
-    if !bytes.starts_with(b"cntndpak") {
+    if !bytes.starts_with(b"cntndpk2") {
         return bytes;
     }
     let mut plain = vec![];

@@ -190,6 +190,7 @@ fn answers_that_no_request_asked_for_are_failures_of_the_next_one() {
         (&b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"[..], true),
         (b"HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\nConnection: close\r\n\r\n", false),
         (b"", false),
+        (b"\r\n", false),
     ] {
         let _ = std::fs::remove_dir_all(bench.path("record"));
         let url = sends_later(more);

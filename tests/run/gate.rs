@@ -345,8 +345,8 @@ fn work_that_a_command_leaves_to_others_is_no_win() {
 #[test]
 fn work_whose_time_the_kernel_does_not_report_is_no_win() {
     let bench = Bench::new();
-    let ignores = "env --ignore-signal=CHLD setsid --fork --wait sleep 0.1 || true";
-    let fixed = ["gate", "--a", "sleep 0.1", "--b", ignores, "--rounds", "2"];
+    let ignores = "env --ignore-signal=CHLD setsid --fork --wait sleep 1 || true";
+    let fixed = ["gate", "--a", "sleep 1", "--b", ignores, "--rounds", "2"];
     let said = bench.contend(&[&fixed[..], &["--by", "cpu", "--out", "cpu"]].concat()).exits(2);
     assert!(said.err.contains("B: setsid started processes and ignores SIGCHLD, in the warm-up."), "{}", said.err);
     assert!(read(&bench.path("cpu/junit.xml")).contains("errors=\"1\""));

@@ -26,11 +26,18 @@ pub fn of(objects: &[Object], held: &[Object], target: Target) -> Vec<Key> {
     keys
 }
 
-/// A key that the server could not enforce, in words.
-pub fn without_translation(keys: &[Key]) -> Option<String> {
+/// A key that the server could not enforce, or not as SQLite does, in words.
+pub fn without_translation(keys: &[Key], objects: &[Object], target: Target) -> Option<String> {
     let lacks = |key: &&Key| key.definition.constraint.is_none() && !key.definition.waits;
-    keys.iter().find(lacks).map(|key| {
-        format!("FOREIGN KEY ({}) of table {} has no translation", key.definition.columns.join(", "), key.table)
+    let fires = |key: &&Key| {
+        let is_on = |[kind, _, table, _]: &Object| kind == "trigger" && table.eq_ignore_ascii_case(&key.table);
+        target == Target::MariaDb && key.definition.acts && objects.iter().any(is_on)
+    };
+    let of = |key: &Key| format!("FOREIGN KEY ({}) of table {}", key.definition.columns.join(", "), key.table);
+    let lacking = keys.iter().find(lacks).map(|key| format!("{} has no translation", of(key)));
+    lacking.or_else(|| {
+        let fired = keys.iter().find(fires)?;
+        Some(format!("{}: MariaDB does not fire the table's triggers for what the key does", of(fired)))
     })
 }
 
@@ -200,7 +207,7 @@ mod tests {
     fn a_key_waits_for_its_parent() {
         let child = "CREATE TABLE c (id INTEGER PRIMARY KEY, p INTEGER REFERENCES p ON DELETE CASCADE)";
         let early = keys(&[child]);
-        assert!(wait(&early) && without_translation(&early).is_none());
+        assert!(wait(&early) && without_translation(&early, &[], Target::MariaDb).is_none());
         let both = keys(&[child, "CREATE TABLE p (id INTEGER PRIMARY KEY)"]);
         assert!(!wait(&both) && act_on(&both, "DELETE FROM P", &[]) && !act_on(&both, "DELETE FROM c", &[]));
         let sql = add_missing(&both);
@@ -263,6 +270,36 @@ mod tests {
     #[test]
     fn a_key_between_other_types_has_no_translation() {
         let keys = keys(&["CREATE TABLE p (id INTEGER PRIMARY KEY)", "CREATE TABLE c (p TEXT REFERENCES p)"]);
-        assert!(without_translation(&keys).is_some_and(|words| words.contains("FOREIGN KEY (p) of table c")));
+        assert!(
+            without_translation(&keys, &[], Target::Postgres)
+                .is_some_and(|words| words.contains("FOREIGN KEY (p) of table c"))
+        );
+    }
+
+    #[test]
+    fn a_key_with_an_action_and_a_trigger_on_its_table_is_refused_on_mariadb() {
+        let object = |kind: &str, name: &str, table: &str, sql: &str| [kind, name, table, sql].map(str::to_string);
+        let tables = |action: &str| {
+            let child = format!("CREATE TABLE c (id INTEGER PRIMARY KEY, p INTEGER REFERENCES p {action})");
+            vec![
+                object("table", "p", "p", "CREATE TABLE p (id INTEGER PRIMARY KEY)"),
+                object("table", "c", "c", &child),
+            ]
+        };
+        let trigger = |table: &str| object("trigger", "t", table, "");
+        for (action, table, target, is_refused) in [
+            ("ON DELETE CASCADE", "C", Target::MariaDb, true),
+            ("ON DELETE CASCADE", "p", Target::MariaDb, false),
+            ("ON DELETE CASCADE", "c", Target::Postgres, false),
+            ("", "c", Target::MariaDb, false),
+        ] {
+            let objects = [tables(action), vec![trigger(table)]].concat();
+            let found = without_translation(&of(&objects, &[], target), &objects, target);
+            assert_eq!(
+                found.is_some_and(|words| words.contains("fire the table's triggers")),
+                is_refused,
+                "{action} {table}"
+            );
+        }
     }
 }

@@ -67,6 +67,14 @@ fn unknown() -> Trouble {
     Trouble::Lost("the outcome of the transaction is unknown".to_string())
 }
 
+/// What a COMMIT says that was not answered.
+fn perhaps_committed(trouble: Trouble) -> Trouble {
+    match trouble {
+        Trouble::Lost(words) => Trouble::Lost(format!("{words}; the transaction may or may not be committed")),
+        trouble => trouble,
+    }
+}
+
 /// The answers, or the first error that is not a consequence of another one.
 fn all(answers: Vec<Result<Reply, Trouble>>) -> Result<Vec<Reply>, Trouble> {
     let follows = |trouble: &Trouble| trouble.kind() == Some(Kind::Follows);
@@ -146,7 +154,7 @@ impl Link {
         if has_sent {
             // The server is still in the transaction, so a new connection would not do.
             let committed = self.server.as_mut().map(|server| all(server.exchange(&[plain("COMMIT")])));
-            committed.unwrap_or_else(|| Err(unknown()))?;
+            committed.unwrap_or_else(|| Err(unknown())).map_err(perhaps_committed)?;
         }
         Ok(())
     }
@@ -393,9 +401,7 @@ impl Link {
                 Some(trouble) => Err(trouble),
                 None => Ok(()),
             },
-            Err(Trouble::Lost(words)) if word == "COMMIT" => {
-                Err(Trouble::Lost(format!("{words}; the transaction may or may not be committed")))
-            }
+            Err(trouble) if word == "COMMIT" => Err(perhaps_committed(trouble)),
             Err(trouble) => Err(trouble),
         }
     }
@@ -410,6 +416,11 @@ impl Link {
 
     /// RELEASE SAVEPOINT or ROLLBACK TO.
     pub fn back_to(&mut self, word: &str, place: usize) -> Result<(), Trouble> {
+        if let Some(Transaction { broken: Some(trouble), .. }) = &self.transaction
+            && is_conflict(trouble)
+        {
+            return Err(trouble.clone());
+        }
         if word != "RELEASE SAVEPOINT" && self.transaction.as_ref().is_some_and(|t| place < t.kept_places) {
             return Err(Trouble::Value(
                 "MariaDB has committed what came after this savepoint: CREATE, ALTER or DROP".into(),

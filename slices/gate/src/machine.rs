@@ -210,7 +210,8 @@ impl Ground for Machine<'_> {
         if let Some(process) = &self.unreported {
             bail!(
                 "{}: {process} started processes and ignores SIGCHLD, in {place}. The kernel then adds their CPU time to \
-                 no other time, so --by cpu cannot compare the commands; use --by wall, or let {process} wait for them",
+                 no other time, so --by cpu cannot compare the commands; use --by wall, or change {process} so that it does not \
+                 ignore SIGCHLD, and waits for them",
                 side.name()
             );
         }

@@ -39,10 +39,17 @@ pub struct Sought<'s> {
     pub reference: &'s mut Reference,
 }
 
-/// The answers of a service at the lowest value so far: those that come with more load may be short error texts.
+/// Rate and window of the probe whose answers are compared with: 50 answers, at a rate that even a slow service carries.
+pub const REFERENCE_PER_S: f64 = 5.0;
+pub const REFERENCE_NS: u64 = 10_000_000_000;
+/// Most such probes, if one does not count.
+const REFERENCES_MAX: u32 = 3;
+
+/// The answers of a contender's service at the lowest value so far, for its relaxed arms, too: those that come with more load
+/// may be short error texts.
 #[derive(Default, Clone)]
 pub struct Reference {
-    is_asked: bool,
+    tries: u32,
     lowest: Option<(f64, Responses)>,
 }
 
@@ -115,9 +122,11 @@ pub fn look(record: &Record, arm: usize, Sought { bounds, of, reference }: Sough
 }
 
 impl Reference {
-    /// Whether the lowest rate must be probed first, asked once: the answers of a closed loop may be such texts, too.
+    /// Whether it must be probed now: the answers of a closed loop may be such texts, too.
     pub fn is_due(&mut self) -> bool {
-        !std::mem::replace(&mut self.is_asked, true)
+        let is_due = self.lowest.is_none() && self.tries < REFERENCES_MAX;
+        self.tries += u32::from(is_due);
+        is_due
     }
 
     /// How the answers of a service at a value differ from the reference, which they become if their value is lower.
@@ -127,7 +136,7 @@ impl Reference {
         }
         let here = Responses::of_trials([trial]);
         match &self.lowest {
-            Some((of, answers)) if *of < at => responses::change([answers, &here], record.run.study.margin, names)
+            Some((of, answers)) if *of <= at => responses::change([answers, &here], record.run.study.margin, names)
                 .map(|how| format!("answers differ from those at the lowest load: {how}")),
             _ => {
                 self.lowest = Some((at, here));

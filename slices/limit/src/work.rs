@@ -7,7 +7,7 @@ use crate::floor::Floor;
 use crate::judge::Verdict;
 use crate::limiter::{Suspected, suspected};
 use crate::of::{MOST, Of};
-use crate::probe::{Looked, Reference, Sought, look};
+use crate::probe::{Looked, REFERENCE_NS, REFERENCE_PER_S, Reference, Sought, look};
 use crate::relax::ArmSetup;
 use crate::saved::{Capacity, Probe, Saved};
 use crate::search::{Lost, Next, ProbeResult, Search, Why, decisive};
@@ -78,7 +78,6 @@ pub struct Work<'w> {
     closed_loop_per_s: Vec<Option<f64>>,
     closed: Vec<Lost>,
     of: Of,
-    /// Answers of each contender's service, which its relaxed arms give, too.
     references: Vec<Reference>,
     /// Share of arrivals counted by the quantile that needs the most, by arm.
     counted: Vec<f64>,
@@ -325,8 +324,8 @@ impl<'w> Work<'w> {
                     Next::Nothing(why) => self.end(Err(self.words(arm, why))),
                 },
                 (search @ None, _) if !self.of.is_rate() => *search = Some(Search::whole(None, MOST)),
-                (None, Some(_)) if self.saved.service && self.references[arm].is_due() => {
-                    return Some(self.ask(arm, Some(lowest)));
+                (None, Some(_)) if self.saved.service && self.references[self.saved.contender(arm)].is_due() => {
+                    return Some(self.ask(arm, Some(REFERENCE_PER_S)));
                 }
                 (search @ None, Some(reached)) => {
                     self.failing = self.floors[arm].as_ref().map(|floor| floor.share);
@@ -477,7 +476,8 @@ impl<'w> Work<'w> {
     }
 
     fn window_ns_at(&self, arm: usize, rate: f64) -> u64 {
-        let all_ns = self.window_ns_for_all(arm, rate);
+        // Without a search only the reference has a rate.
+        let all_ns = if self.search.is_none() { REFERENCE_NS } else { self.window_ns_for_all(arm, rate) };
         self.failing.map_or(all_ns, |share| {
             tenths(2.0 * FAILURES_MIN / (share * rate) * 1e9).clamp(self.window_ns, all_ns.max(self.window_ns))
         })

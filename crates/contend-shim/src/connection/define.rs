@@ -178,7 +178,7 @@ impl State {
             return Ok(None);
         }
         let wanted = keys::of(after, &self.held, self.target());
-        match keys::without_translation(&wanted) {
+        match keys::without_translation(&wanted, after, self.target()) {
             Some(reason) => Err(journal::refused(sql, &reason)),
             None => Ok(Some(wanted)),
         }
@@ -232,7 +232,7 @@ impl State {
 
     fn enforced(&mut self) -> Result<(), Trouble> {
         let keys = self.keys();
-        if let Some(reason) = keys::without_translation(&keys) {
+        if let Some(reason) = keys::without_translation(&keys, &self.objects, self.target()) {
             return Err(Trouble::Value(format!("PRAGMA foreign_keys: {reason}")));
         }
         let set = self.library.dialect.set("foreign_keys", "on");

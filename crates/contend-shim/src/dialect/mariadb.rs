@@ -39,8 +39,12 @@ impl Dialect for MariaDb {
 
     fn session_of(&self, schema: &str) -> String {
         let settings = session(Target::MariaDb).join("; ");
-        // A program may keep its connection for as long as it likes.
-        let settings = format!("{settings}; SET SESSION wait_timeout = 31536000, default_storage_engine = InnoDB");
+        // A program may keep its connection for as long as it likes. The others are defaults that a server's configuration can
+        // change: they decide what is committed, checked and returned.
+        let settings = format!(
+            "{settings}; SET SESSION wait_timeout = 31536000, default_storage_engine = InnoDB, autocommit = 1, \
+             completion_type = NO_CHAIN, check_constraint_checks = 1, unique_checks = 1, sql_select_limit = DEFAULT"
+        );
         if schema.is_empty() { settings } else { format!("{settings}; USE {}", quoted(schema)) }
     }
 

@@ -231,13 +231,13 @@ fn differences(a: &Run, b: &Run) -> Vec<String> {
     differ("the file system", a.disk.file_system.clone(), b.disk.file_system.clone());
     if let (Some(ma), Some(mb)) = (&a.disk.mount, &b.disk.mount) {
         // The name of a device can change with a restart, its model does not.
-        match (&ma.model, &mb.model) {
-            (Some(ma), Some(mb)) => differ("the disk", ma.clone(), mb.clone()),
-            _ => differ("the source of the mount", ma.source.clone(), mb.source.clone()),
+        if let (Some(ma), Some(mb)) = (&ma.model, &mb.model) {
+            differ("the disk", ma.clone(), mb.clone());
         }
         differ("the mount", options(ma), options(mb));
+        let in_kind = |mount: &Mount| if mount.no_sync.is_some() { "none" } else { "data is kept" }.to_string();
+        differ("the effect of a sync", in_kind(ma), in_kind(mb));
     }
-    differ("the effect of a sync", effect(&a.disk), effect(&b.disk));
     differ("the workload (SHA-256)", short(&a.workload.sha256), short(&b.workload.sha256));
     differ("the data (SHA-256)", short(&a.workload.data_sha256), short(&b.workload.data_sha256));
     let rest = |run: &Run| run.workload.data.iter().skip(1).map(|data| short(&data.sha256)).collect::<Vec<_>>();
@@ -264,15 +264,15 @@ fn options(mount: &Mount) -> String {
     if mount.options.is_empty() { "defaults".to_string() } else { mount.options.join(",") }
 }
 
-fn effect(disk: &Disk) -> String {
-    disk.no_sync().map_or("data is kept".to_string(), |why| format!("none on a file system {why}"))
-}
-
 /// Times of a sync that differ by more than their noise, if the disk or its mount may be another: older records do not
 /// have the mount.
 fn other_syncs(a: &Disk, b: &Disk) -> Option<String> {
     let (ns_a, ns_b) = (a.fsync_ns_p50, b.fsync_ns_p50);
-    let is_unknown = a.mount.is_none() || b.mount.is_none();
+    let is_unknown = a
+        .mount
+        .as_ref()
+        .zip(b.mount.as_ref())
+        .is_none_or(|(a, b)| (a.model.is_none() || b.model.is_none()) && a.source != b.source);
     (is_unknown && ns_a.max(ns_b) > OTHER_SYNCS * ns_a.min(ns_b)).then(|| {
         format!("fsync before the run, in median: {} in A, {} in B (perhaps another disk or mount)", Ns(ns_a), Ns(ns_b))
     })

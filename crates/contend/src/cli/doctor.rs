@@ -108,7 +108,7 @@ fn disk_findings(dir: &Path) -> Vec<Finding> {
     let mut findings = vec![Finding { what: "disk", state: State::Ok, detail }];
     if let Some(why) = measured.no_sync() {
         let detail = format!(
-            "a file system {why}: a power cut can take what was synced, so nothing durable can be measured; use --out DIR"
+            "a file system {why}: a power cut can lose data that was synced, so nothing durable can be measured; use --out DIR"
         );
         findings.push(Finding { what: "disk", state: State::Note, detail });
     } else if measured.overwrite_ns_p50 < 10_000 {

@@ -73,7 +73,7 @@ pub struct OrderArgs {
     /// with password_env=NAME or password_file=PATH after a `?` (other users can see one in the address itself)
     #[arg(long, value_name = "URL", value_hint = ValueHint::Url)]
     pub dsn: Option<String>,
-    /// Allow data where a power cut can take what was synced: in memory, or mounted so that a sync does not reach the disk
+    /// Allow data where a power cut can lose data that was synced: in memory, or mounted so that a sync does not reach the disk
     /// (`volatile`, `nobarrier`)
     #[arg(long)]
     pub allow_tmpfs: bool,

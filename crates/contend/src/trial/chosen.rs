@@ -67,7 +67,7 @@ fn begin(
         anyhow::bail!("study {} has several parts; choose one with --set part=NAME", order.whole.name);
     };
     let workloads = checked(study, source, &order.secrets)?;
-    let mut site = Site::open(&order.out, &order.instead, order.allow_tmpfs)?;
+    let mut site = Site::open(&order.out, &order.instead, order.may_lack_syncs())?;
     site.attach(order.attached.as_ref());
     let mut admin = site.admin(cancelled)?;
     attached::try_out(site.attached.as_ref(), study.contenders.iter(), &mut admin)?;

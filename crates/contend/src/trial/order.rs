@@ -28,6 +28,13 @@ pub struct Order {
     pub attached: Option<Attached>,
 }
 
+impl Order {
+    /// Whether the record may be where a sync keeps nothing: services have their data elsewhere.
+    pub fn may_lack_syncs(&self) -> bool {
+        self.allow_tmpfs || self.whole.studies.iter().all(|study| study.is_of_service())
+    }
+}
+
 /// A run to continue.
 pub struct Resumption<'r> {
     /// The record's directory.

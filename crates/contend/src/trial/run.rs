@@ -64,7 +64,7 @@ fn begin(order: &Order, cancelled: &dyn Fn() -> bool, tell: &dyn Fn(Note<'_>)) -
     let studies = order.whole.studies.iter().zip(&order.workloads);
     let workloads =
         studies.map(|(study, source)| checked(study, source, &order.secrets)).collect::<Result<Vec<_>>>()?;
-    let mut site = Site::open(&order.out, &order.instead, order.allow_tmpfs)?;
+    let mut site = Site::open(&order.out, &order.instead, order.may_lack_syncs())?;
     proofs_are_readable(&site.out)?;
     site.attach(order.attached.as_ref());
     let mut admin = site.admin(cancelled)?;

@@ -128,7 +128,7 @@ impl Site {
                 let _ = std::fs::remove_dir(&out);
             }
             bail!(
-                "{} is on a file system {why}, so a power cut can take what was synced; choose a directory on a disk \
+                "{} is on a file system {why}, so a power cut can lose data that was synced; choose a directory on a disk \
                  with --out, or add --allow-tmpfs",
                 out.display()
             );

@@ -17,18 +17,21 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// The result of a statement that returned this number of rows, or changed this number. `key`: that of the last row
-    /// that has one.
-    pub fn of(statement: &Statement, returned: u64, changed: u64, key: Option<i64>) -> Answer {
-        let is_key = statement.keys == Keys::Rows;
-        let rows = if is_key { 0 } else { returned };
-        Answer { rows, changed: if is_key { returned } else { changed }, key }
+    /// The result of a statement that returned this number of rows, or changed this number. `keys`: how many rows have one, and
+    /// the last one.
+    pub fn of(statement: &Statement, returned: u64, changed: u64, keys: (u64, Option<i64>)) -> Answer {
+        let (rows, changed) = match statement.keys {
+            Keys::Rows => (0, returned),
+            Keys::NewRows => (0, keys.0),
+            Keys::Same | Keys::LastColumn | Keys::Unknown(_) => (returned, changed),
+        };
+        Answer { rows, changed, key: keys.1 }
     }
 }
 
 /// The column of a row with a key, if rows have one.
 pub fn key_column(statement: &Statement, columns: usize) -> Option<usize> {
-    matches!(statement.keys, Keys::Rows | Keys::LastColumn).then(|| columns.saturating_sub(1))
+    matches!(statement.keys, Keys::Rows | Keys::NewRows | Keys::LastColumn).then(|| columns.saturating_sub(1))
 }
 
 /// Kinds of errors that SQLite and servers have in common.

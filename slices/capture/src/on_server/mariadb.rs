@@ -79,9 +79,9 @@ impl Link for MariaDb {
         let mut result = self.connection.exec_iter(prepared, params).map_err(|e| failed(&e))?;
         let Some(rows) = result.iter() else { return Ok(Answer::default()) };
         if rows.columns().as_ref().is_empty() {
-            return Ok(Answer::of(statement, 0, rows.affected_rows(), None));
+            return Ok(Answer::of(statement, 0, rows.affected_rows(), (0, None)));
         }
-        let (mut returned, mut key) = (0, None);
+        let (mut returned, mut keys) = (0, (0, None));
         for row in rows {
             let row = row.map_err(|e| failed(&e))?;
             returned += 1;
@@ -89,10 +89,10 @@ impl Link for MariaDb {
             if let Some((value, column)) = at.and_then(|at| Some((row.as_ref(at)?, &row.columns_ref()[at])))
                 && let Ok(Argument::Integer(found)) = cell(value, column)
             {
-                key = Some(found);
+                keys = (keys.0 + 1, Some(found));
             }
         }
-        Ok(Answer::of(statement, returned, returned, key))
+        Ok(Answer::of(statement, returned, returned, keys))
     }
 
     fn next_key(&mut self, _: &Counter, first: i64) -> Result<(), Failed> {

@@ -60,18 +60,18 @@ impl Link for Postgres {
     fn execute(&mut self, statement: &Statement, values: &[Value]) -> Result<Answer, Failed> {
         let values: Vec<Param<'_>> =
             values.iter().map(|value| Param { value: argument(value), as_text: true }).collect();
-        let (mut returned, mut key) = (0, None);
+        let (mut returned, mut keys) = (0, (0, None));
         let rows = self.0.send(&Sent::Text(&statement.sql, &values)).map_err(|e| failed(&e))?;
         let changed = Blocking::each_row(rows, |row| {
             returned += 1;
             if let Some(at) = key_column(statement, row.len())
                 && let Cell(Ok(Argument::Integer(found))) = row.try_get::<_, Cell<'_>>(at)?
             {
-                key = Some(found);
+                keys = (keys.0 + 1, Some(found));
             }
             Ok(())
         });
-        Ok(Answer::of(statement, returned, changed.map_err(|e| failed(&e))?, key))
+        Ok(Answer::of(statement, returned, changed.map_err(|e| failed(&e))?, keys))
     }
 
     fn next_key(&mut self, counter: &Counter, first: i64) -> Result<(), Failed> {

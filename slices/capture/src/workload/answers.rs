@@ -114,7 +114,8 @@ impl LockErrors {
         for fact in ["neither", "only-this", "only-against", "both", "both-not-fewer"] {
             let in_this_run = format!(
                 "In this run {{against_value}} of 1,000 operations fail as captured (in the capture {per_1000}), and {{this_value}} {with}: \
-                 {{against.failed_operations}} of {{against.operations}}, and {{this.failed_operations}} of {{this.operations}}."
+                 {{against.failed_operations}} of {{against.operations}}, and {{this.failed_operations}} of {{this.operations}}, in the \
+                 mean of its rounds."
             );
             let times = match fact {
                 "neither" => format!(

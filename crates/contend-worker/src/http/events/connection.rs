@@ -60,7 +60,9 @@ impl Connection {
                 read => read.map_or(0, |(n, _)| n),
             },
         };
-        if n == 0 || TIMED_OUT.contains(&&bytes) { Heard::End } else { Heard::Unrequested }
+        // Some servers send an empty line after an answer.
+        let is_empty_line = bytes[..n].iter().all(|byte| b"\r\n".contains(byte));
+        if is_empty_line || TIMED_OUT.contains(&&bytes) { Heard::End } else { Heard::Unrequested }
     }
 
     /// Continues to send a request after its first `sent` bytes; returns how many more were sent. With TLS it counts as

@@ -217,7 +217,7 @@ mod tests {
     #[test]
     fn where_a_sync_keeps_nothing_durable_is_not_shown() {
         let (_dir, mut record) = record(&Story::default());
-        let words = "The data was on a file system over /dev/shm, which is in memory (tmpfs): a power cut can take";
+        let words = "The data was on a file system over /dev/shm, which is in memory (tmpfs): a power cut can lose";
         let all = |record: &Record| crate::report::content::circumstances::warnings(&Findings::new(record)).join("\n");
         let tier = |record: &Record| words::tier(&Findings::new(record), Tier::Durable).1;
         assert!(!all(&record).contains("power cut") && !tier(&record).contains("not on"));

@@ -27,7 +27,7 @@ pub fn folded(rows: Vec<Row>, whether: &str, section: &str) -> Vec<Said> {
     for Row { said, unclear } in &unclear {
         let (about, condition) = (unclear.clone().unwrap_or_default(), said.condition.clone());
         match groups.iter_mut().find(|(known, _)| *known == about) {
-            Some((_, conditions)) => conditions.extend(condition),
+            Some((_, conditions)) => conditions.extend(condition.filter(|new| !conditions.contains(new))),
             None => groups.push((about, condition.into_iter().collect())),
         }
     }
@@ -40,11 +40,11 @@ pub fn folded(rows: Vec<Row>, whether: &str, section: &str) -> Vec<Said> {
         (false, true) => about.clone(),
         (false, false) => format!("{about} ({})", under(conditions)),
     };
-    let groups: Vec<String> = groups.iter().map(of_group).collect();
+    let groups: Vec<String> = groups.iter().map(of_group).filter(|group| !group.is_empty()).collect();
+    let which = if groups.is_empty() { String::new() } else { format!(": {}", groups.join("; ")) };
     let text = format!(
-        "Cannot tell in {} of {all} cases{whether}: {}. The report has the figures under \"{section}\".",
-        unclear.len(),
-        groups.join("; ")
+        "Cannot tell in {} of {all} cases{whether}{which}. The report has the figures under \"{section}\".",
+        unclear.len()
     );
     clear.into_iter().map(|row| row.said).chain([Said { condition: None, text, tone: Tone::Plain }]).collect()
 }
@@ -72,6 +72,10 @@ mod tests {
         assert!(texts(of_one_load.into())[0].contains("cases whether it matters: WAL; sync; begin. The"));
         let many = (0..9).map(|at| row(&format!("load={at}"), Some(""))).collect();
         assert!(texts(many)[0].contains("in 9 of 9 cases whether it matters: 9 conditions. The"));
+        let of_contenders = (0..3).map(|_| row("", Some(""))).collect();
+        assert!(texts(of_contenders)[0].starts_with("Cannot tell in 3 of 3 cases whether it matters. The report"));
+        let of_each = (0..4).map(|at| row(["a", "b"][at % 2], Some(""))).collect();
+        assert!(texts(of_each)[0].contains("in 4 of 4 cases whether it matters: a, b. The"));
         let two = vec![row("a", Some("")), row("b", None), row("c", Some(""))];
         assert_eq!(texts(two).len(), 3, "two rows are short enough");
     }

@@ -17,18 +17,17 @@ const WRITABLE_BY_OTHERS: u32 = 0o022;
 /// another user, who could change the data or what a server loads with it.
 pub fn place(out: &Path) -> PathBuf {
     let shared = out.parent().unwrap_or(out).join(NAME);
-    if fs::symlink_metadata(&shared).is_ok_and(|found| !is_own(&found)) { out.join(NAME) } else { shared }
+    if fs::symlink_metadata(&shared).is_ok() && !is_own(&shared) { out.join(NAME) } else { shared }
 }
 
 /// Makes the place. A place of an earlier run may be writable by others: from now on it is not.
 pub fn make(cache: &Path) -> Result<()> {
     let made = DirBuilder::new().recursive(true).mode(MODE).create(cache);
     made.with_context(|| format!("cannot create {}", cache.display()))?;
-    let found = fs::symlink_metadata(cache).with_context(|| format!("cannot read {}", cache.display()))?;
-    ensure!(is_own(&found), "{} belongs to another user; choose another directory with --out", cache.display());
-    if found.mode() & WRITABLE_BY_OTHERS != 0 {
-        fs::set_permissions(cache, fs::Permissions::from_mode(MODE))
-            .with_context(|| format!("cannot protect {}", cache.display()))?;
+    ensure!(is_own(cache), "{} belongs to another user; choose another directory with --out", cache.display());
+    if fs::metadata(cache).is_ok_and(|found| found.mode() & WRITABLE_BY_OTHERS != 0) {
+        // Where it has no effect, as on file systems without modes, data is loaded again each time.
+        let _ = fs::set_permissions(cache, fs::Permissions::from_mode(MODE));
     }
     Ok(())
 }
@@ -36,14 +35,18 @@ pub fn make(cache: &Path) -> Result<()> {
 /// Whether loaded data in its directory is this user's, and no other one can have changed it. What is inside of a server's data
 /// directory belongs to the server's user, and is protected by the server.
 pub fn is_safe(dir: &Path, data: &Path) -> bool {
-    let only_own = |path: &Path, may: fn(&fs::Metadata) -> bool| {
-        fs::symlink_metadata(path).is_ok_and(|found| may(&found) && found.mode() & WRITABLE_BY_OTHERS == 0)
+    let is_protected = |path: &Path| {
+        fs::symlink_metadata(path).is_ok_and(|found| !found.is_symlink() && found.mode() & WRITABLE_BY_OTHERS == 0)
     };
-    only_own(dir, is_own) && only_own(data, |found| !found.is_symlink())
+    is_protected(dir) && is_protected(data) && is_own(dir)
 }
 
-fn is_own(found: &fs::Metadata) -> bool {
-    found.is_dir() && found.uid() == rustix::process::geteuid().as_raw()
+/// Whether a directory belongs to the owner of what this process makes in it. Some file systems of a network have owners of
+/// their own.
+fn is_own(dir: &Path) -> bool {
+    let made = tempfile::NamedTempFile::new_in(dir).and_then(|made| made.as_file().metadata());
+    let found = fs::symlink_metadata(dir).ok().filter(fs::Metadata::is_dir);
+    made.ok().zip(found).is_some_and(|(made, found)| made.uid() == found.uid())
 }
 
 #[cfg(test)]

@@ -84,6 +84,8 @@ fn described(mounts: &[MountInfo], dir: &Path, carriers: &dyn Fn(&MountInfo) -> 
     }
     found.options.sort_unstable();
     found.options.dedup();
+    models.sort_unstable();
+    models.dedup();
     found.model = (!models.is_empty()).then(|| models.join(", "));
     Some((first.fs_type.clone(), found))
 }
