@@ -309,7 +309,7 @@ fn tmpfs_and_unwritable_places_are_refused() {
         assert!(said.err.contains(why), "{why}: {}", said.err);
     }
     let (first, _) = said.out.split_once("record:").unwrap_or((&said.out, ""));
-    assert!(first.contains("! The data was on a file system in memory (ramfs): a power cut can take"), "{}", said.out);
+    assert!(first.contains("! The data was on a file system in memory (ramfs): a power cut can lose"), "{}", said.out);
     assert!(first.contains("every acknowledged commit survives a power cut (not on this file system)"), "{}", said.out);
     let said = bench.contend(&["run", &study, "--out", "/proc/record"]).exits(2);
     assert!(said.err.contains("/proc/record") && said.err.contains("--out"), "{}", said.err);
