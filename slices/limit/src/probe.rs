@@ -39,7 +39,8 @@ pub struct Sought<'s> {
     pub reference: &'s mut Reference,
 }
 
-/// Rate and window of the probe whose answers are compared with: 50 answers, at a rate that even a slow service carries.
+/// Rate and window of the probe whose answers are compared with: 50 answers, at a rate that even a slow service carries. Outside
+/// of a search only this probe has a rate.
 pub const REFERENCE_PER_S: f64 = 5.0;
 pub const REFERENCE_NS: u64 = 10_000_000_000;
 /// Most such probes, if one does not count.

@@ -442,6 +442,7 @@ impl<'w> Work<'w> {
     fn choice(&self, arm: usize, tried: Option<f64>) -> Choice {
         let ArmSetup { contender, condition } = &self.places[arm];
         let window_ns = match (&self.of, tried) {
+            (Of::Rate, Some(_)) if self.search.is_none() => REFERENCE_NS,
             (Of::Rate, Some(rate)) => self.window_ns_at(arm, rate),
             (Of::Rate, None) => self.window_ns,
             (Of::Axis(_), _) => self.windows_ns[arm],
@@ -476,8 +477,7 @@ impl<'w> Work<'w> {
     }
 
     fn window_ns_at(&self, arm: usize, rate: f64) -> u64 {
-        // Without a search only the reference has a rate.
-        let all_ns = if self.search.is_none() { REFERENCE_NS } else { self.window_ns_for_all(arm, rate) };
+        let all_ns = self.window_ns_for_all(arm, rate);
         self.failing.map_or(all_ns, |share| {
             tenths(2.0 * FAILURES_MIN / (share * rate) * 1e9).clamp(self.window_ns, all_ns.max(self.window_ns))
         })
