@@ -25,7 +25,7 @@ use std::path::Path;
 
 The SQLite database is only read, in one transaction. The database on the server must not have tables of these names. \
 Values that a column's type cannot hold are listed before anything is written. SQLite's statements are kept on the server, in \
-the table contend_migration, which the way back needs. On PostgreSQL `contend shim` then finds the database by the path of \
+the table contend_migration, which the way back needs. `contend shim` then finds the database by the path of \
 its file. docs/migrate.md explains all of it.
 
 Exit status: 0 the same, 1 not the same or something does not fit, 2 usage or environment, 130 stopped.")]

@@ -229,14 +229,14 @@ impl Server {
         let listed = |names: Vec<String>, quote: fn(&str) -> String| {
             names.iter().map(|name| quote(name)).collect::<Vec<_>>().join(", ")
         };
-        let tables = schema.tables.iter().cloned().chain(own);
+        let tables = schema.tables.iter().cloned().chain(own).chain(kept);
         let remove = match self.target {
             Target::Postgres => {
                 let views = match schema.views.is_empty() {
                     true => String::new(),
                     false => format!("DROP VIEW IF EXISTS {} CASCADE; ", listed(schema.views.clone(), quoted)),
                 };
-                let tables = listed(tables.chain(kept).collect(), quoted);
+                let tables = listed(tables.collect(), quoted);
                 let functions = match schema.functions.is_empty() {
                     true => String::new(),
                     false => format!("; DROP FUNCTION IF EXISTS {} CASCADE", schema.functions.join(", ")),
