@@ -386,14 +386,23 @@ impl Link {
             let lost = || Trouble::Lost("it was lost within the transaction, which is rolled back".to_string());
             return if transaction.is_sent && word == "COMMIT" { Err(lost()) } else { Ok(()) };
         };
-        let result = if batch.is_empty() { Ok(vec![]) } else { all(server.exchange(&batch)) };
-        if transaction.has_lock && transaction.is_sent && result.is_err() && !server.is_closed() {
-            // MariaDB has not executed it.
-            server.exchange(&batch[1..]);
+        let mut answers = if batch.is_empty() { vec![] } else { server.exchange(&batch) };
+        // The answer to COMMIT says what became of the transaction, not that to the release of the lock.
+        let released = if transaction.has_lock && answers.len() == batch.len() { answers.pop() } else { None };
+        let result = all(answers);
+        let mut keeps_lock = false;
+        if !server.is_closed() {
+            if transaction.is_sent && result.is_err() {
+                // MariaDB may still be in it.
+                server.exchange(&[plain("ROLLBACK")]);
+            }
+            if transaction.has_lock && !matches!(released, Some(Ok(_))) {
+                keeps_lock = all(server.exchange(&batch[batch.len() - 1..])).is_err();
+            }
         }
         // A rollback also reverts settings made in the transaction.
         self.is_session_set &= word == "COMMIT" && result.is_ok();
-        if matches!(result, Err(Trouble::Lost(_))) {
+        if keeps_lock || matches!(result, Err(Trouble::Lost(_))) {
             self.drop_server();
         }
         match result {

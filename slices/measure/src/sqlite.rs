@@ -3,7 +3,7 @@
 
 use crate::model::{Measured, Size, Table, sorted};
 use anyhow::{Context, Result, anyhow, ensure};
-use contend::engine::wal::beside;
+use contend::engine::wal::companion;
 use contend_stats::precision::{Percent, count};
 use rusqlite::ffi::SQLITE_READONLY_ROLLBACK;
 use rusqlite::{Connection, OpenFlags, Row};
@@ -69,7 +69,7 @@ impl State {
     fn of(path: &Path) -> io::Result<State> {
         // The log is made before the file is written, and removed after it.
         let file = fs::metadata(path)?;
-        let has_log = beside(path, LOG).exists();
+        let has_log = companion(path, LOG).exists();
         Ok(State { has_log, inode: file.ino(), bytes: file.len(), written: (file.mtime(), file.mtime_nsec()) })
     }
 }
@@ -131,7 +131,9 @@ fn measure(connection: &Connection, shown: &Path, path: &Path, in_wal_mode: bool
         ("log", LOG, "a checkpoint copies it into the database; it shrinks only with journal_size_limit or TRUNCATE"),
         ("rollback journal", JOURNAL, "of a transaction under way, or kept by journal_mode = PERSIST"),
     ] {
-        if let Some(bytes) = fs::metadata(beside(path, suffix)).ok().map(|file| file.len()).filter(|bytes| *bytes > 0) {
+        if let Some(bytes) =
+            fs::metadata(companion(path, suffix)).ok().map(|file| file.len()).filter(|bytes| *bytes > 0)
+        {
             sizes.push(Size::new(name, bytes, note));
         }
     }
@@ -262,7 +264,7 @@ mod tests {
         writer.execute_batch(&fill).expect("written");
         let copy = dir.path().join("copy.db");
         for suffix in ["", JOURNAL] {
-            fs::copy(beside(&path, suffix), beside(&copy, suffix)).expect("copied");
+            fs::copy(companion(&path, suffix), companion(&copy, suffix)).expect("copied");
         }
         drop(writer);
         let bytes = fs::read(&copy).expect("readable");

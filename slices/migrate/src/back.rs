@@ -12,7 +12,7 @@ use crate::server::Server;
 use crate::show::{self, Way};
 use anyhow::{Context, Result, bail, ensure};
 use contend::cli::{INVALID, OK};
-use contend::engine::wal::beside;
+use contend::engine::wal::companion;
 use contend::trial::stop::Cancelled;
 use contend_sql::{Catalogue, HeldColumn, ParamType, table_columns};
 use contend_wire::kept::{PREFIX, quoted};
@@ -118,7 +118,7 @@ fn rest(sqlite: &Connection, kept: &Kept) -> Result<Vec<String>> {
 /// Checks that no log of an earlier database has the name that SQLite expects: it would replay it into the new one.
 fn has_no_log(file: &Path) -> Result<()> {
     for ending in ["-wal", "-shm", "-journal"] {
-        let log = beside(file, ending);
+        let log = companion(file, ending);
         ensure!(
             log.symlink_metadata().is_err(),
             "{} is left of an earlier database, and SQLite would write what it holds into the new one; delete it, or \
@@ -136,7 +136,7 @@ impl Partial {
     fn new(file: &Path) -> Result<Partial> {
         // Another way back may write the same file.
         let random = RandomState::new().build_hasher().finish();
-        let partial = Partial(beside(file, &format!(".contend-partial-{random:016x}")));
+        let partial = Partial(companion(file, &format!(".contend-partial-{random:016x}")));
         // Rows that the server protects are not readable for other users.
         let made = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&partial.0);
         made.with_context(|| format!("{}: cannot be made", file.display()))?;
@@ -281,7 +281,7 @@ mod tests {
             has_no_log(&file).expect("nothing is there");
             let partial = Partial::new(&file).expect("made");
             assert_ne!(partial.0, Partial::new(&file).expect("made").0, "two at a time");
-            symlink("nowhere", beside(&file, ending)).expect("linked");
+            symlink("nowhere", companion(&file, ending)).expect("linked");
             let refused = partial.keep(&file).expect_err("a log is there").to_string();
             assert!(refused.contains(&format!("a.db{ending} is left of an earlier database")), "{refused}");
             assert_eq!(fs::read_dir(dir.path()).expect("read").count(), 1, "only the link is left");

@@ -1,7 +1,7 @@
 //! The source: the schema and rows of a SQLite database, which is only read, in one transaction.
 
 use anyhow::{Context, Result, bail, ensure};
-use contend::engine::wal::beside;
+use contend::engine::wal::companion;
 use contend_wire::kept::quoted;
 use contend_worker::argument::Argument;
 use rusqlite::types::ValueRef;
@@ -115,7 +115,7 @@ fn unread(error: rusqlite::Error, path: &Path) -> anyhow::Error {
 
 /// The log of a database in WAL mode.
 fn log(path: &Path) -> io::Result<PathBuf> {
-    Ok(beside(&path.canonicalize()?, "-wal"))
+    Ok(companion(&path.canonicalize()?, "-wal"))
 }
 
 /// Whether a database has a log. To read one in WAL mode SQLite makes it, and a connection that only reads leaves it.

@@ -4,7 +4,7 @@ use crate::device::device;
 use crate::journal::{self, Journal};
 use crate::lock::{File, PENDING_BYTE};
 use anyhow::{Context, Result, bail};
-use contend::engine::wal::{HEADER_BYTES, Log, beside};
+use contend::engine::wal::{HEADER_BYTES, Log, companion};
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::Read;
@@ -100,7 +100,7 @@ impl Database {
             bail!("{} is not a SQLite database: it does not begin with \"SQLite format 3\"", path.display());
         }
         let id = id.with_context(|| format!("{}: cannot be read", path.display()))?;
-        let shm = FileId::at(&beside(&path, "-shm"));
+        let shm = FileId::at(&companion(&path, "-shm"));
         Ok(Database { journal: Journal::of(&path), read_at: Instant::now(), path, id, shm, shm_before: [None; 2] })
     }
 
@@ -159,7 +159,7 @@ impl Database {
     /// The `-shm` file. Once the database has been deleted, moved or replaced, the last known one, which its
     /// connections keep.
     fn shm_now(&self) -> Option<FileId> {
-        let found = FileId::at(&beside(&self.path, "-shm"));
+        let found = FileId::at(&companion(&self.path, "-shm"));
         if found == self.shm || self.is_at_its_path() { found } else { self.shm }
     }
 
@@ -196,14 +196,14 @@ impl Database {
     /// Whether this is the database's write-ahead log, or its rollback journal, as they are now.
     pub fn log_or_journal(&self, id: FileId) -> bool {
         id.device == self.id.device
-            && ["-wal", "-journal"].iter().any(|suffix| FileId::at(&beside(&self.path, suffix)) == Some(id))
+            && ["-wal", "-journal"].iter().any(|suffix| FileId::at(&companion(&self.path, suffix)) == Some(id))
             && self.is_at_its_path()
     }
 
     /// Bytes that a commit changes, except with `locking_mode = EXCLUSIVE`: the header of the log's index, or the change
     /// counter of the database. `None` if they cannot be read.
     pub fn commit_mark(&self) -> Option<Vec<u8>> {
-        let shm = beside(&self.path, "-shm");
+        let shm = companion(&self.path, "-shm");
         let (path, place) = if self.shm.is_some() { (&shm, SHM_HEADER) } else { (&self.path, CHANGE_COUNTER) };
         let mut head = vec![];
         if let Some(file) = journal::regular(path) {
@@ -220,16 +220,16 @@ impl Database {
         }
         let length = |path: &Path| fs::metadata(path).map_or(0, |metadata| metadata.len());
         let mut header = vec![];
-        if let Some(file) = journal::regular(&beside(&self.path, "-shm")) {
+        if let Some(file) = journal::regular(&companion(&self.path, "-shm")) {
             // A header that cannot be read counts as missing.
             let _ = file.take(HEADER_BYTES as u64).read_to_end(&mut header);
         }
         State {
             database_bytes: length(&self.path),
-            log_bytes: length(&beside(&self.path, "-wal")),
+            log_bytes: length(&companion(&self.path, "-wal")),
             log: Log::read(&header),
             journal: self.journal,
-            journal_content: journal::content(&beside(&self.path, "-journal")),
+            journal_content: journal::content(&companion(&self.path, "-journal")),
         }
     }
 }

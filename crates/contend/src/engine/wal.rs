@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 /// The path of one of SQLite's files next to the database, such as `app.db-wal`.
-pub fn beside(database: &Path, ending: &str) -> PathBuf {
+pub fn companion(database: &Path, ending: &str) -> PathBuf {
     let mut path = database.as_os_str().to_owned();
     path.push(ending);
     path.into()

@@ -2,7 +2,7 @@
 
 use crate::check::commits::{Counted, Reading};
 use crate::check::journal::{JournalCheck, Trace};
-use crate::engine::wal::beside;
+use crate::engine::wal::companion;
 use crate::engine::{Counts, Engine, FileCommits};
 use crate::trial::data::fresh::Fresh;
 use crate::trial::stage::Stage;
@@ -195,8 +195,8 @@ impl Drop for Meanwhile {
 impl Counter {
     fn open(counts: &FileCommits, database: &Database, touched: Option<&str>) -> Option<Self> {
         let path = PathBuf::from(database.file().ok()?);
-        let touched = touched.and_then(|ending| Some((path.parent()?.to_path_buf(), beside(&path, ending))));
-        let shared = beside(&path, counts.shared_ending);
+        let touched = touched.and_then(|ending| Some((path.parent()?.to_path_buf(), companion(&path, ending))));
+        let shared = companion(&path, counts.shared_ending);
         let (file, at) = match File::open(&shared) {
             Ok(file) => (file, CounterAt::Shared(shared)),
             Err(_) => (File::open(path).ok()?, CounterAt::Database),
