@@ -271,6 +271,23 @@ fn foreign_keys_are_enforced_without_the_pragma() {
     assert_eq!(last.matches(" 1 contend shim: SQLITE_DBCONFIG_").count(), 3, "{last}");
 }
 
+/// Libraries turn it on in every database. It matters to triggers alone.
+#[test]
+fn recursive_triggers_may_be_on_where_there_are_none() {
+    let script = "import sqlite3, sys\n\
+                  c = sqlite3.connect(sys.argv[1], isolation_level=None)\n\
+                  for sql in ['PRAGMA recursive_triggers = on', 'CREATE TABLE t (id INTEGER PRIMARY KEY)', 'CREATE TABLE l (x INTEGER)', 'INSERT INTO t VALUES (1)',\n\
+                  \x20 'CREATE TRIGGER g AFTER INSERT ON t BEGIN INSERT INTO l VALUES (new.id); END', 'SELECT * FROM t', 'PRAGMA recursive_triggers', 'DELETE FROM t']:\n\
+                  \x20   try: print(c.execute(sql).fetchall())\n\
+                  \x20   except sqlite3.Error as e: print(e)\n";
+    for stage in Stage::both() {
+        let (sqlite, shim) = both(&stage, &["python3", "-c", script], "");
+        assert!(sqlite.ends_with("[(1,)]\n[(1,)]\n[]\n"), "{sqlite}");
+        let refused = "contend shim: recursive_triggers is on, and the database has triggers\n";
+        assert_eq!(shim, sqlite.strip_suffix("[]\n").expect("the last statement").to_string() + refused);
+    }
+}
+
 /// Debian's SQLite reads URIs whenever a name begins like one.
 #[test]
 fn names_are_uris_where_sqlite_reads_them_so() {

@@ -325,6 +325,10 @@ impl State {
         keys::act_on(&self.keys(), sql, &self.objects)
     }
 
+    pub fn has_triggers(&self) -> bool {
+        self.objects.iter().any(|[kind, ..]| kind == "trigger")
+    }
+
     fn target(&self) -> Target {
         self.library.dialect.target()
     }

@@ -35,6 +35,8 @@ pub const LOCAL: &[&str] = &[
     "optimize",
     "page_size",
     "pragma_list",
+    // A change of rows is refused if it is on and the database has triggers.
+    "recursive_triggers",
     "secure_delete",
     "short_column_names",
     "shrink_memory",
@@ -55,7 +57,6 @@ const OFF: &[&str] = &[
     "ignore_check_constraints",
     "query_only",
     "read_uncommitted",
-    "recursive_triggers",
     "reverse_unordered_selects",
     "writable_schema",
 ];

@@ -254,6 +254,14 @@ impl Statement {
         Err(journal::refused(&self.sql, reason))
     }
 
+    /// The server's triggers do not fire for what they do themselves, nor for rows that REPLACE deletes.
+    fn check_triggers(&self, state: &State) -> Result<(), Failed> {
+        if self.is_readonly || !state.has_triggers() || !self.connection.front.has_on("recursive_triggers") {
+            return Ok(());
+        }
+        Err(journal::refused(&self.sql, "recursive_triggers is on, and the database has triggers"))
+    }
+
     /// A count after LIMIT that is no integer is an error of SQLite, which evaluates it although the front has no rows. To the
     /// server NULL would mean no limit.
     fn check_limit(&self, values: &[Value], native: &Native<'_>) -> Result<(), Failed> {
@@ -309,6 +317,7 @@ impl Statement {
             }
             self.prepare_again(state, native)?;
             self.check_actions(state)?;
+            self.check_triggers(state)?;
             self.check_limit(values, native)?;
             let session = state.session(&connection.front, &connection.counts);
             let mut plan = state.plan(&self.sql);

@@ -121,9 +121,14 @@ impl Front {
         Ok(!self.rows(&sql)?.is_empty())
     }
 
+    /// Whether a PRAGMA of this connection is on, such as `foreign_keys`.
+    pub fn has_on(&self, pragma: &str) -> bool {
+        self.rows(&format!("PRAGMA {pragma}")).is_ok_and(|rows| rows == [[Value::Integer(1)]])
+    }
+
     /// `PRAGMA foreign_keys` of this connection.
     pub fn has_keys_on(&self) -> bool {
-        self.rows("PRAGMA foreign_keys").is_ok_and(|rows| rows == [[Value::Integer(1)]])
+        self.has_on("foreign_keys")
     }
 
     pub fn last_insert_rowid(&self) -> i64 {
