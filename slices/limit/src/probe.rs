@@ -39,10 +39,10 @@ pub struct Sought<'s> {
     pub reference: &'s mut Reference,
 }
 
-/// Rate and window of the probe whose answers are compared with: 50 answers, at a rate that even a slow service carries. Outside
-/// of a search only this probe has a rate.
-pub const REFERENCE_PER_S: f64 = 5.0;
-pub const REFERENCE_NS: u64 = 10_000_000_000;
+/// Rate and window of the probe whose answers are compared with: 200 answers, at a rate that a slow service carries, too. With
+/// them a difference is seen from an eighth of the answers on. Outside of a search only this probe has a rate.
+pub const REFERENCE_PER_S: f64 = 10.0;
+pub const REFERENCE_NS: u64 = 20_000_000_000;
 /// Most such probes, if one does not count.
 const REFERENCES_MAX: u32 = 3;
 

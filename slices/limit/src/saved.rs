@@ -7,6 +7,7 @@ use crate::search::ProbeResult;
 use anyhow::{Context, Result, ensure};
 use contend::record::model::{Disk, Machine, Mark};
 use contend::record::seal;
+use contend_stats::precision::Rate;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
@@ -264,6 +265,16 @@ impl Capacity {
 }
 
 impl Probe {
+    /// What it showed, for a line of progress.
+    pub fn seen_in_words(&self) -> String {
+        match self.seen {
+            None => format!("closed loop: {}", Rate(self.committed_per_s)),
+            Some(ProbeResult::Meets) => "meets the bounds".to_string(),
+            Some(ProbeResult::Misses) => format!("misses: {}", self.why),
+            Some(ProbeResult::NoValue) => format!("does not count: {}", self.why),
+        }
+    }
+
     /// The value that was tried. `None` for the closed loop before a search.
     pub fn at(&self) -> Option<f64> {
         self.number.map(f64::from).or(self.rate_per_s)

@@ -18,7 +18,7 @@ use contend::trial::chosen::Choice;
 use contend::units::duration_text;
 use contend_stats::again::Again;
 use contend_stats::interval::median;
-use contend_stats::precision::{Ns, Rate};
+use contend_stats::precision::Ns;
 use contend_stats::quantile::Quantile;
 use std::path::PathBuf;
 
@@ -202,6 +202,11 @@ impl<'w> Work<'w> {
             self.keep(arm, probe);
             return false;
         };
+        if self.search.is_none() && verdict.is_some() {
+            (probe.seen, probe.why) = (Some(ProbeResult::NoValue), "only its answers are compared".to_string());
+            self.keep(arm, probe);
+            return false;
+        }
         let was_short =
             self.failing.is_some() && self.of.is_rate() && probe.window_ns < self.window_ns_for_all(arm, tried);
         self.floor = floor;
@@ -266,16 +271,10 @@ impl<'w> Work<'w> {
     }
 
     fn keep(&mut self, arm: usize, probe: Probe) {
-        let seen = match probe.seen {
-            None => format!("closed loop: {}", Rate(probe.committed_per_s)),
-            Some(ProbeResult::Meets) => "meets the bounds".to_string(),
-            Some(ProbeResult::Misses) => format!("misses: {}", probe.why),
-            Some(ProbeResult::NoValue) => format!("does not count: {}", probe.why),
-        };
         let at = probe.at().map_or(String::new(), |at| format!(" at {}", self.of.words(at)));
         let rounds = self.saved.budget.as_ref().map_or(0, |budget| budget.rounds);
         let rounds = if rounds > 0 { rounds } else { self.saved.rounds };
-        (self.ways.tell)(&format!("round {}/{rounds}  {}{at}: {seen}", probe.round, self.name(arm)));
+        (self.ways.tell)(&format!("round {}/{rounds}  {}{at}: {}", probe.round, self.name(arm), probe.seen_in_words()));
         self.saved.probes.push(probe);
     }
 
