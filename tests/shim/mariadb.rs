@@ -86,6 +86,43 @@ fn a_change_of_the_schema_never_commits_unseen() {
 }
 
 #[test]
+fn a_definition_that_defines_nothing_commits_nothing() {
+    let stage = Stage::mariadb();
+    let statements = [
+        "1 CREATE TABLE t (id INTEGER PRIMARY KEY)",
+        "1 BEGIN",
+        "1 INSERT INTO t VALUES (1)",
+        "1 CREATE TABLE IF NOT EXISTS t (id INTEGER PRIMARY KEY)",
+        "1 CREATE VIRTUAL TABLE v USING fts5 (x)",
+        "1 ROLLBACK",
+        "1 SELECT * FROM t",
+    ];
+    let (lines, _) = run(&stage, &["--ddl", "commit"], "a.db", &statements);
+    assert_eq!(lines[3], "[] True");
+    assert!(lines[4].starts_with("SQLITE_ERROR"), "{lines:?}");
+    assert_eq!(lines[5..], ["[] False", "[] False"]);
+}
+
+#[test]
+fn a_definition_that_the_server_refuses_is_not_there() {
+    let stage = Stage::mariadb();
+    let long = format!("1 CREATE TABLE IF NOT EXISTS f ({} TEXT COLLATE NOCASE UNIQUE)", "n".repeat(60));
+    let statements = [
+        "1 PRAGMA foreign_keys = ON",
+        "1 CREATE TABLE p (id INTEGER PRIMARY KEY)",
+        "1 CREATE TABLE c (p INTEGER NOT NULL REFERENCES p ON DELETE SET NULL)",
+        &long,
+        "2 SELECT name FROM sqlite_master WHERE type = 'table'",
+        "2 CREATE TABLE d (id INTEGER PRIMARY KEY, p INTEGER REFERENCES p)",
+        "1 INSERT INTO d VALUES (1, 7)",
+    ];
+    let (lines, _) = run(&stage, &[], "a.db", &statements);
+    assert!(lines[2..4].iter().all(|line| line.starts_with("SQLITE_ERROR contend shim: ")), "{lines:?}");
+    assert_eq!(lines[4..6], ["[('p',)] False", "[] False"]);
+    assert!(lines[6].starts_with("SQLITE_CONSTRAINT_FOREIGNKEY"), "{lines:?}");
+}
+
+#[test]
 fn a_statement_for_an_older_schema_is_translated_again() {
     let stage = Stage::mariadb();
     let statements = [

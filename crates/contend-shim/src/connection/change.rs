@@ -55,15 +55,19 @@ impl Change<'_> {
                 change.dialect.set("pending", &stored),
                 format!("SET SESSION foreign_key_checks = {}", u8::from(is_checked)),
             ])?;
-            for (number, statement) in statements.iter().enumerate() {
-                let Err(trouble) = change.outside(vec![statement.clone()]) else { continue };
-                let is_undone = number == 0 || change.is_created_undone(&statements[0]);
-                if is_undone && !matches!(trouble, Trouble::Lost(_)) {
+            let mut done = 0;
+            let mut carried_out = Ok(());
+            while carried_out.is_ok() && done < statements.len() {
+                carried_out = change.outside(vec![statements[done].clone()]).map(drop);
+                done += usize::from(carried_out.is_ok());
+            }
+            if let Err(trouble) = carried_out.and_then(|()| change.adapt_keys(keys)) {
+                let is_lost = matches!(trouble, Trouble::Lost(_));
+                if !is_lost && (done == 0 || change.is_created_undone(&statements[0])) {
                     change.finish(version, &[])?;
                 }
                 return Err(trouble);
             }
-            change.adapt_keys(keys)?;
             change.finish(version, rows)?;
             change.link.keep();
             Ok(())
@@ -73,7 +77,7 @@ impl Change<'_> {
     /// Drops a table that was created, whose further statements failed.
     fn is_created_undone(&mut self, first: &str) -> bool {
         let Some(rest) = first.strip_prefix("CREATE TABLE ") else { return false };
-        let name = rest.split(" (").next().unwrap_or_default();
+        let name = rest.trim_start_matches("IF NOT EXISTS ").split(" (").next().unwrap_or_default();
         self.outside(vec![format!("DROP TABLE {name}")]).is_ok()
     }
 
@@ -92,7 +96,12 @@ impl Change<'_> {
         statements.extend(rows.iter().cloned());
         statements.push(format!("DELETE FROM {PREFIX}settings WHERE name = 'pending'"));
         statements.extend(["COMMIT".to_string(), rename(&changing(version), &sentinel(version + 1))]);
-        self.outside(statements).map(drop)
+        let finished = self.outside(statements).map(drop);
+        if finished.is_err() {
+            // The next change would commit what was stored of it. Without a connection nothing was.
+            let _ = self.outside(vec!["ROLLBACK".to_string()]);
+        }
+        finished
     }
 
     /// Completes the change of a process that ended, or waits for one that has not. Returns whether there was one to complete.

@@ -27,7 +27,6 @@ impl State {
     /// # Errors
     /// There is no translation, or the server refuses. The front is as it was.
     pub fn define(&mut self, front: &Front, sql: &str, step: impl FnOnce() -> i32) -> Result<(), Failed> {
-        self.leave_for_definition(front, sql)?;
         front.execute("SAVEPOINT \"contend definition\"")?;
         if let Err(failed) = self.defined(front, sql, step) {
             // They fail if the whole transaction is rolled back: the connection is lost.
@@ -52,6 +51,7 @@ impl State {
         }
         let version = self.version.unwrap_or(0);
         let statements = self.with_triggers(sql, &after)?;
+        self.leave_for_definition(front, sql)?;
         let mut rows = schema::difference(&self.objects, &after);
         rows.extend(self.without_held(front, sql)?);
         let in_transaction = self.link.is_in_transaction();
