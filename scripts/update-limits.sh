@@ -1,16 +1,20 @@
 #!/bin/sh
-# Writes what a search found into docs/limits.md, in place of the block before it:
+# Writes what searches found into docs/limits.md, each in place of the block of its name:
 #
 #   contend limit limits --quick --out results/limits
-#   scripts/update-limits.sh results/limits
+#   taskset -c 0 contend limit limits --quick --out results/one
+#   contend limit tests/fixtures/limit/study.toml --rounds 6 --bound 'response_ns_p50<=60ms' --budget 5min --window 2s --out results/lock
+#   scripts/update-limits.sh results/limits limits results/one one-processor results/lock lock
 #
 # A record that is not complete, or in which more than a quarter of the probes were disturbed, is refused.
 set -eu
 cd "$(dirname "$0")/.."
-exec python3 - "${1:?a directory that contend limit wrote}" docs/limits.md <<'PYTHON'
+[ $# -ge 2 ] || { echo "usage: $0 DIRECTORY BLOCK [DIRECTORY BLOCK]..." >&2; exit 2; }
+while [ $# -ge 2 ]; do
+    python3 - "$1" "$2" docs/limits.md <<'PYTHON'
 import pathlib, re, sys, tomllib
 
-record, page = map(pathlib.Path, sys.argv[1:])
+record, name, page = pathlib.Path(sys.argv[1]), sys.argv[2], pathlib.Path(sys.argv[3])
 search = tomllib.loads((record / "limit.toml").read_text())
 probes = search["probes"]
 disturbed = sum(probe.get("disturbed", False) for probe in probes)
@@ -23,7 +27,8 @@ found = re.search(r"^What is the highest rate.*?\n\n|^Up to what.*?\n\n", report
 if not found:
     sys.exit(f"{record}/report.txt has no answer; `contend report {record}` writes it again")
 machine, disk = search["machine"], search.get("disk")
-where = f"{machine['cpu']}, {machine['cores']} processors, kernel {machine['kernel']}"
+processors = "1 processor" if machine["cores"] == 1 else f"{machine['cores']} processors"
+where = f"{machine['cpu']}, {processors}, kernel {machine['kernel']}"
 if disk:
     where += f", {disk['file_system']}, an fsync of {disk['fsync_ns_p50'] / 1e6:.2f} ms in median"
 spent = search.get("budget", {}).get("spent_ns")
@@ -40,12 +45,14 @@ for word in block.split():
     line = f"{line} {word}".strip()
 lines.append(line)
 text = page.read_text()
-begin, end = "<!-- limits: begin -->", "<!-- limits: end -->"
+begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
+if text.count(begin) != 1 or text.count(end) != 1:
+    sys.exit(f"{page} has no block {name}")
 head, rest = text.split(begin)
 _, tail = rest.split(end)
-# What is before the block says that it is an illustration, until there is a measurement.
-head = re.sub(r"A report begins like this\..*?\n\n$", "A report begins like this.\n\n", head, flags=re.S)
 body = "\n".join(lines) + "\n\n```text\n" + found.group(0).strip() + "\n```"
 page.write_text(f"{head}{begin}\n\n{body}\n\n{end}{tail}")
 print(f"{page}: written from {record}")
 PYTHON
+    shift 2
+done

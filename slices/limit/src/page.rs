@@ -13,7 +13,9 @@ use crate::stops;
 use crate::unsteady;
 use anyhow::{Context, Result};
 use contend::analysis::metric::listed;
+use contend::record::model::Disk;
 use contend::record::seal;
+use contend::report::content::circumstances;
 use contend::report::document::{Block, Cell, Document, Id, Said, Section, Table, Tone};
 use contend::report::html::html;
 use contend::report::markdown::markdown;
@@ -52,6 +54,7 @@ pub fn terminal(saved: &Saved, style: Style) -> String {
 
 pub fn document(saved: &Saved) -> Document {
     let mut warnings: Vec<String> = wrong(saved).into_iter().collect();
+    warnings.extend(saved.disk.as_ref().and_then(Disk::no_sync).map(|why| circumstances::no_sync(&why)));
     warnings.extend(saved.not_sealed.then(|| seal::said_not_sealed(FILE, 0)));
     if !saved.complete {
         warnings.push("The search was stopped: rounds are missing.".to_string());

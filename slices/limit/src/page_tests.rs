@@ -144,3 +144,46 @@ fn too_few_rounds_for_an_interval_show_what_they_found() {
     let text = answer(&saved(vec![arm("SQLite", "durable")], &[&[Some(133.0), Some(185.0)]]));
     assert!(text.contains("(median of 2 rounds, 133/s to 185/s: too few for an interval)"), "{text}");
 }
+
+#[test]
+fn charts_have_the_bound_what_was_probed_and_how_busy_each_suspect_was() {
+    let used = |writing| Some(Busy { writing: Some(writing), clients: 0.3, ..Busy::default() });
+    let probe =
+        |rate, seen, p99, writing| Probe { seen: Some(seen), values: vec![p99], used: used(writing), ..met(0, rate) };
+    let probes = vec![probe(800.0, ProbeResult::Meets, 9e6, 0.8), probe(980.0, ProbeResult::Misses, 80e6, 0.97)];
+    let document = document(&Saved { probes, ..searched() });
+    let lines = |title: &str| {
+        let section = document.sections.iter().find(|section| section.title == title).expect("a section");
+        let lines =
+            section.blocks.iter().find_map(|block| if let Block::Lines(lines) = block { Some(lines) } else { None });
+        lines.expect("a chart")
+    };
+    let points = |title: &str, series: &str| -> Vec<(f64, Option<f64>, bool)> {
+        let series = lines(title).series.iter().find(|found| found.label == series).expect("a series");
+        series.points.iter().map(|point| (point.x, point.y, point.weak)).collect()
+    };
+    let bound = points("Load and bound", "bound");
+    assert!(bound.len() == 2 && bound.iter().all(|(_, y, _)| *y == Some(50e6)), "{bound:?}");
+    let measured = points("Load and bound", "SQLite");
+    assert_eq!(measured, [(800.0, Some(9e6), false), (980.0, Some(80e6), false)]);
+    assert_eq!(points("The search", "SQLite"), [(1.0, Some(800.0), false), (2.0, Some(980.0), true)]);
+    let writing = points("How busy the suspects were", "write transactions");
+    assert_eq!(writing, [(800.0, Some(0.8), false), (980.0, Some(0.97), false)]);
+}
+
+#[test]
+fn a_disk_that_keeps_nothing_is_named_at_the_top() {
+    let disk = |file_system: &str| Disk {
+        file_system: file_system.to_string(),
+        fsync_ns_p50: 1000,
+        fsync_ns_p95: 2000,
+        fdatasync_ns_p50: 1000,
+        overwrite_ns_p50: 1000,
+        sync_ns_min: 500,
+        probes: 8,
+        mount: None,
+    };
+    let of = |file_system: &str| answer(&Saved { disk: Some(disk(file_system)), ..searched() });
+    assert!(of("tmpfs").contains("! The data was on a file system in memory (tmpfs)"), "{}", of("tmpfs"));
+    assert!(!of("ext4").contains("a power cut can lose"), "{}", of("ext4"));
+}

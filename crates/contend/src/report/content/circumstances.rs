@@ -52,7 +52,7 @@ pub fn warnings(findings: &Findings<'_>) -> Vec<String> {
 }
 
 /// The warning that a sync did not keep the data.
-fn no_sync(why: &str) -> String {
+pub fn no_sync(why: &str) -> String {
     format!(
         "The data was on a file system {why}: a power cut can lose data that was synced. `durable` is not shown here, and the \
          rates are not those of a disk that keeps what it acknowledges."
