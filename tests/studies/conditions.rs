@@ -97,19 +97,77 @@ fn no_mistake_waits_for_another_one() {
                     [[transaction.buy.step]]\nsql = 'INSERT INTO t VALUES (1)'\n[profile.mixed]\nmix = { buy = 1 }\n";
     fs::write(bench.path("s.toml"), study).expect("written");
     fs::write(bench.path("w.toml"), workload).expect("written");
+    assert_finds(
+        &bench,
+        &[
+            ("s.toml:3: kind: ", "did you mean `load`?"),
+            ("s.toml:7: axes.profile[1]: ", "no profile `mixd` (did you mean `mixed`?)"),
+            ("s.toml:9: load.window: ", "is not a duration"),
+            ("s.toml:10: load.run_in: ", "is not a duration"),
+            ("s.toml:11: load.clients: ", "at least 1"),
+            ("s.toml:15: contender[2].engine: ", "no engine `sqlit`"),
+            ("s.toml:17: ", "missing field `higher_is_better`"),
+            ("s.toml:20: metric[1].value: ", "no transaction `pay`"),
+            ("w.toml:5: ", "did you mean `write`?"),
+        ],
+    );
+}
+
+/// Neither do those of names: of the workload, of a metric, of settings, axes, engines, drivers and models.
+#[test]
+fn no_mistyped_name_waits_for_another_one() {
+    let bench = crate::support::Bench::new();
+    let study = "question = 'q'\nworkload = 'bnak'\nkind = 'load'\nheadline = 'p97'\nrounds = 6\n\
+                 [settings]\nsyncronous = 'full'\nconnection = 'x'\n[axes]\nprofle = ['mixed']\nrate = '200/x'\n\
+                 [load]\nwindow = '1s'\n\
+                 [[contender]]\nengine = 'sqlite'\ndriver = 'ruslite'\nmodel = 'thraed'\n\
+                 settings = { journal_mod = 'wal', busy_timeout = 'x' }\n\
+                 [[contender]]\nengine = 'postgressql'\n[[contender]]\nengine = 'mysql'\n\
+                 [[contender]]\nengine = 'sqlite'\nmodel = 'q'\nsettings = { journal_mode = 'red' }\n";
+    fs::write(bench.path("s.toml"), study).expect("written");
+    assert_finds(
+        &bench,
+        &[
+            ("s.toml:2: workload: ", "did you mean `bank`?"),
+            ("s.toml:4: headline: ", "did you mean `response_ns_p90`?"),
+            ("s.toml:7: settings.syncronous: ", "did you mean `synchronous`?"),
+            ("s.toml:8: settings.connection: ", "cannot be `x`"),
+            ("s.toml:10: axes.profle[1]: ", "did you mean `profile`?"),
+            ("s.toml:11: axes.rate: ", "a rate is written 200 or 200/s"),
+            ("s.toml:16: contender[1].driver: ", "did you mean `rusqlite`?"),
+            ("s.toml:17: contender[1].model: ", "did you mean `thread`?"),
+            ("s.toml:18: contender[1].settings.busy_timeout: ", "a whole number"),
+            ("s.toml:18: contender[1].settings.journal_mod: ", "did you mean `journal_mode`?"),
+            ("s.toml:20: contender[2].engine: ", "did you mean `postgres`?"),
+            ("s.toml:22: contender[3].engine: ", "did you mean `mariadb`?"),
+            ("s.toml:25: contender[4].model: ", "has a model `q`; models are thread"),
+            ("s.toml:26: contender[4].settings.journal_mode: ", "one of delete"),
+        ],
+    );
+    // Each alone, and what only follows from another one not at all.
+    let one = |old: &str, new: &str| {
+        let right = "question = 'q'\nworkload = 'bank'\nkind = 'load'\nheadline = 'p99'\nrounds = 6\n\
+                     [settings]\ndeadlock_timeout = 100\n[axes]\nprofile = 'mixed'\nrate = '200/s'\n[load]\nwindow = '1s'\n\
+                     [[contender]]\nengine = 'postgres'\ndriver = 'pgx'\nmodel = 'pool'\n";
+        assert!(right.contains(old), "{old}");
+        fs::write(bench.path("s.toml"), right.replace(old, new)).expect("written");
+    };
+    for (old, new, begins, has) in [
+        ("'bank'", "'bnak'", "s.toml:2: workload: ", "did you mean `bank`?"),
+        ("'mixed'", "'mixd'", "s.toml:9: axes.profile: ", "workload bank has no profile `mixd`"),
+        ("'postgres'", "'postgers'", "s.toml:14: contender[1].engine: ", "did you mean `postgres`?"),
+        ("'pgx'", "'pgxx'", "s.toml:15: contender[1].driver: ", "did you mean `pgx`?"),
+        ("'pool'", "'poool'", "s.toml:16: contender[1].model: ", "did you mean `pool`?"),
+    ] {
+        one(old, new);
+        assert_finds(&bench, &[(begins, has)]);
+    }
+}
+
+/// Runs `s.toml` and compares every line of the answer with its beginning and a part of it.
+fn assert_finds(bench: &crate::support::Bench, expected: &[(&str, &str)]) {
     let said = bench.contend(&["run", "s.toml", "--out", "record"]).exits(2);
     let lines: Vec<&str> = said.err.lines().map(|line| line.trim_start_matches("contend: ")).collect();
-    let expected = [
-        ("s.toml:3: kind: ", "did you mean `load`?"),
-        ("s.toml:7: axes.profile[1]: ", "no profile `mixd`; it has mixed"),
-        ("s.toml:9: load.window: ", "is not a duration"),
-        ("s.toml:10: load.run_in: ", "is not a duration"),
-        ("s.toml:11: load.clients: ", "at least 1"),
-        ("s.toml:15: contender[2].engine: ", "no engine `sqlit`"),
-        ("s.toml:17: ", "missing field `higher_is_better`"),
-        ("s.toml:20: metric[1].value: ", "no transaction `pay`"),
-        ("w.toml:5: ", "did you mean `write`?"),
-    ];
     assert_eq!(lines.len(), expected.len(), "{}", said.err);
     for (line, (begins, has)) in lines.iter().zip(expected) {
         assert!(line.starts_with(begins) && line.contains(has), "{begins}: {}", said.err);

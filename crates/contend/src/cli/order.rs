@@ -3,7 +3,7 @@
 use super::read_text;
 use crate::engine;
 use crate::source::library::Library;
-use crate::source::{FileError, Source};
+use crate::source::{FileError, Source, nearest};
 use crate::study::model::{Contender, Extent, Study, Variant, Whole};
 use crate::study::spec::{self, Draft};
 use crate::study::{self, Choices, StudyError, Vocabulary, check_quick, parse_set, resolve_named};
@@ -18,7 +18,7 @@ use crate::units::duration_ns;
 use crate::workload::{self, scenario};
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use clap::{Args, ValueHint};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -202,12 +202,13 @@ fn study_and_workloads(
     source: &Source,
     choices: &Choices,
 ) -> Result<(Whole, Vec<Source>, Vec<Option<Source>>)> {
-    let whole = resolve_named(source, choices, &|study| vocabulary(&workload_of(source, study).ok()?))
+    let whole = resolve_named(source, choices, &|study| vocabulary(&probable_workload(source, study)?))
         .map_err(|error| with_workloads_mistakes(source, error))?;
     if args.quick {
         check_quick(source, choices.variant)?;
     }
-    let workloads = all_or_errors(whole.studies.iter().map(|study| checked_workload(source, study)))?;
+    let checked = |study: &Study| checked_workload(source, study.part.as_deref(), &study.workload);
+    let workloads = all_or_errors(whole.studies.iter().map(checked))?;
     let workloads = workloads.iter().map(secret::from_environment_only).collect::<Result<Vec<_>>>()?;
     let both = whole.studies.iter().zip(&workloads);
     let scenarios = both.map(|(study, workload)| scenario_of(source, study, workload)).collect::<Result<_>>()?;
@@ -218,12 +219,14 @@ fn study_and_workloads(
 fn with_workloads_mistakes(source: &Source, error: StudyError) -> StudyError {
     let StudyError::File(error) = error else { return error };
     let file: toml::Table = source.text.parse().unwrap_or_default();
-    let parts = file.get("part").and_then(toml::Value::as_table).into_iter().flat_map(toml::Table::values);
-    let tables = parts.filter_map(toml::Value::as_table).chain([&file]);
-    let names: BTreeSet<&str> = tables.filter_map(|table| table.get("workload")?.as_str()).collect();
-    let opened = names.iter().filter_map(|name| workload_named(source, name).ok());
-    let theirs = opened.filter_map(|workload| workload::parse(&workload).err());
-    StudyError::File(FileError::together([error.clone()].into_iter().chain(theirs)).unwrap_or(error))
+    let parts = file.get("part").and_then(toml::Value::as_table).into_iter().flatten();
+    let parts = parts.filter_map(|(name, part)| Some((Some(name.as_str()), part.as_table()?)));
+    let tables = parts.chain([(None, &file)]);
+    let named = tables.filter_map(|(part, table)| Some((part, table.get("workload")?.as_str()?)));
+    let wrong = |(part, name): (Option<&str>, &str)| checked_workload(source, part, name).err()?.downcast().ok();
+    let mut all: Vec<FileError> = named.filter_map(wrong).chain([error.clone()]).collect();
+    all.sort_by_key(|error| error.file != source.name);
+    StudyError::File(FileError::together(all).unwrap_or(error))
 }
 
 /// All values, or all errors together.
@@ -242,15 +245,19 @@ fn all_or_errors<T>(all: impl Iterator<Item = Result<T>>) -> Result<Vec<T>> {
     FileError::together(wrong).map_or(Ok(right), |error| Err(error.into()))
 }
 
-fn checked_workload(source: &Source, study: &Study) -> Result<Source> {
-    let workload = workload_of(source, study)?;
+/// The workload of a study or part. A workload that is not there is a mistake of the study file.
+fn checked_workload(source: &Source, part: Option<&str>, name: &str) -> Result<Source> {
+    let own = part.map(|part| ["part", part, "workload"]).filter(|own| source.contains(own));
+    let key = own.as_ref().map_or(&["workload"][..], |own| own);
+    let workload = workload_named(source, name).map_err(|error| source.error(key, format!("{error:#}")))?;
     workload::parse(&workload)?;
     Ok(workload)
 }
 
-/// The workload of a study or part.
-fn workload_of(source: &Source, study: &Study) -> Result<Source> {
-    workload_named(source, &study.workload)
+/// The workload of a study, or the built-in one that was probably meant.
+fn probable_workload(source: &Source, study: &Study) -> Option<Source> {
+    let meant = || workload::LIBRARY.find(nearest(&study.workload, workload::LIBRARY.names())?);
+    workload_named(source, &study.workload).ok().or_else(meant)
 }
 
 /// A built-in workload, a file, or a directory with a `workload.toml`, such as a capture.

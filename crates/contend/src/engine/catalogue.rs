@@ -3,6 +3,7 @@
 use super::product::Engine;
 use super::{mariadb, postgres, sqlite, translator};
 use crate::registry::Registry;
+use crate::source::nearest;
 
 /// All engines.
 pub const ENGINES: &[&Engine] = &[&sqlite::ENGINE, &postgres::ENGINE, &mariadb::ENGINE, &translator::ENGINE];
@@ -21,6 +22,13 @@ pub fn find(name: &str) -> Option<&'static Engine> {
         return Some(engine);
     }
     ENGINES.iter().chain(SERVICES.all()).copied().find(|engine| engine.name == name)
+}
+
+/// ` (did you mean ...?)` for a name that no engine has, or an empty string if none is near.
+pub fn advice(name: &str) -> String {
+    let names = ENGINES.iter().map(|engine| engine.name).chain(OTHER_NAMES.iter().map(|(other, _)| *other));
+    let meant = if name == "mysql" { Some("mariadb") } else { nearest(name, names) };
+    meant.and_then(find).map_or(String::new(), |engine| format!(" (did you mean `{}`?)", engine.name))
 }
 
 /// Whether this name is a service.

@@ -25,7 +25,7 @@ pub mod translator;
 pub mod wal;
 pub mod workers;
 
-pub use catalogue::{ENGINES, SERVICES, find, is_service};
+pub use catalogue::{ENGINES, SERVICES, advice, find, is_service};
 pub use common::{COMMON_SETTINGS, REQUEST_TIMEOUT};
 pub use driver::{Driver, Facts, Fails, Model, Program, Variant};
 pub use lookup::{

@@ -176,6 +176,7 @@ impl Source {
         for step in path {
             let is_key = item.is_some_and(toml_edit::Item::is_table_like);
             match step.parse::<usize>() {
+                Ok(_) if item.is_some_and(|item| item.as_value().is_some_and(|of| !of.is_array())) && !is_key => {}
                 Ok(index) if !is_key => out.push_str(&format!("[{}]", index + 1)),
                 _ if out.is_empty() => out.push_str(step),
                 _ => {
@@ -267,20 +268,23 @@ pub fn did_you_mean<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) ->
     nearest(word, known).map_or(String::new(), |found| format!(" (did you mean `{found}`?)"))
 }
 
-/// Edit distance: letters to insert, remove or replace to turn one word into the other.
+/// Edit distance: letters to insert, remove or replace, and neighbours to exchange, to turn one word into the other.
 fn edits(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let replaced = diagonal + usize::from(x != *y);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    let mut rows: Vec<Vec<usize>> = vec![(0..=b.len()).collect()];
+    for i in 1..=a.len() {
+        let mut row = vec![i];
+        for j in 1..=b.len() {
+            let replaced = rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
+            let mut least = replaced.min(row[j - 1] + 1).min(rows[i - 1][j] + 1);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                least = least.min(rows[i - 2][j - 2] + 1);
+            }
+            row.push(least);
         }
+        rows.push(row);
     }
-    row[b.len()]
+    rows[a.len()][b.len()]
 }
 
 #[cfg(test)]
@@ -300,6 +304,7 @@ mod tests {
         ] {
             assert_eq!(nearest(word, known), expected, "{word}");
         }
+        assert_eq!(nearest("bnak", ["bank", "knab"]), Some("bank"), "exchanged letters are one mistake");
     }
 
     const TEXT: &str = "about = 'x'\n\n[table.posts]\nrows = 5\n\n[[invariant]]\nname = 'a'\n[[invariant]]\nname = 'b'\nsql = ''\n\n[load]\nretry = { tries = 3 }\n";

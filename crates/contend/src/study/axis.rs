@@ -90,6 +90,8 @@ fn problem(entry: &Entry, message: String) -> Problem {
 
 fn complete(entry: &Entry, draft: &Draft, from_axes: BTreeSet<String>, edition: &Edition) -> Result<Expanded, Problem> {
     let replaced = draft.replaced_by_tier(&edition.common).filter(|_| !entry.path.is_empty());
+    let at_model = |message| Problem { path: [&entry.path[..], &["model".to_string()]].concat(), message };
+    draft.program().map_err(at_model)?;
     let spec = draft.complete(&edition.common).map_err(|message| problem(entry, message))?;
     Ok(Expanded {
         spec,

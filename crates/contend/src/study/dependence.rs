@@ -1,6 +1,8 @@
 //! Finds mistakes of a study file that may follow from another mistake, so that they are not reported with it.
 
+use super::edition::value_text;
 use super::kind;
+use crate::engine;
 use crate::source::mistakes::{Kind, Path, Removed};
 
 pub(super) const KIND: Kind = Kind { follows, lacking };
@@ -45,7 +47,7 @@ fn lacking_in_list(path: &Path) -> Option<&'static str> {
 }
 
 /// Whether the mistake at `path` may follow from what was removed.
-fn follows(removed: &[Removed], path: &Path, _: &str) -> bool {
+fn follows(removed: &[Removed], path: &Path, text: &str) -> bool {
     let path = plain(path);
     let (Some(section), Some(last)) = (path.first(), path.last()) else { return false };
     let gone = |sections: &[&str]| {
@@ -55,10 +57,21 @@ fn follows(removed: &[Removed], path: &Path, _: &str) -> bool {
     if gone(&["kind"]) && (kind::find(section).is_some() || section == "rounds") {
         return true;
     }
-    // No engine may know a setting any more.
-    let is_contender = |gone: &Removed| matches!(plain(gone.path()), [section, _] if section == "contender");
-    let sets = section == "settings" || section == "axes" && path.get(1).is_some_and(|axis| axis != "profile");
-    if sets && removed.iter().any(is_contender) {
+    // The contender that has the setting or the model may be gone, or its driver.
+    let chosen = match path {
+        [section, name, ..] if section == "settings" || section == "axes" => Some((name, &[][..])),
+        [section, _, table, name] if section == "contender" && table == "settings" => Some((name, &path[..2])),
+        [section, _, name] if section == "contender" && name == "model" => Some((name, &path[..2])),
+        _ => None,
+    };
+    let lost = |whose: &Path| {
+        removed.iter().map(|gone| plain(gone.path())).any(|gone| match gone {
+            [section, _] => section == "contender",
+            [section, _, key] => section == "contender" && key == "driver" && gone.starts_with(whose),
+            _ => false,
+        })
+    };
+    if chosen.is_some_and(|(name, whose)| lost(whose) && is_right_somewhere(name, text)) {
         return true;
     }
     let is = |keys: &[&str], key: &String| keys.contains(&key.as_str());
@@ -69,6 +82,20 @@ fn follows(removed: &[Removed], path: &Path, _: &str) -> bool {
     // Two contenders may become equal when a setting is removed.
     let labels_matter = is(&NAMED, section) || section == "contender" && path.len() == 2;
     labels_matter && gone(&NAMING)
+}
+
+/// Whether some contender could have this setting, driver or model with this value, or with these values.
+fn is_right_somewhere(name: &str, text: &str) -> bool {
+    let written = format!("value = {text}").parse::<toml::Table>().ok();
+    let value = written.and_then(|written| value_text(written.get("value")?).ok());
+    let mut engines = engine::ENGINES.iter().chain(engine::SERVICES.all());
+    engines.any(|engine| match (name, &value) {
+        ("tier" | "driver", _) => true,
+        ("model", Some(model)) => engine.drivers().any(|driver| driver.model(model).is_some()),
+        _ => engine
+            .setting(engine.own_name(name))
+            .is_some_and(|setting| value.as_ref().is_none_or(|value| setting.canonical(value).is_ok())),
+    })
 }
 
 /// The path without the part and the overlays that it is in.

@@ -30,6 +30,7 @@ pub struct File {
     pub rounds: Option<u32>,
     pub baseline: Option<Vec<String>>,
     pub settings: Option<Table>,
+    #[serde(default, deserialize_with = "spelling::lists")]
     pub axes: Option<BTreeMap<String, Vec<Value>>>,
     pub contender: Option<Vec<Contender>>,
     pub load: Option<Load>,
@@ -70,6 +71,7 @@ pub struct Overlay {
     pub rounds: Option<u32>,
     pub baseline: Option<Vec<String>>,
     pub settings: Option<Table>,
+    #[serde(default, deserialize_with = "spelling::lists")]
     pub axes: Option<BTreeMap<String, Vec<Value>>>,
     pub contender: Option<Vec<Contender>>,
     pub load: Option<Load>,

@@ -8,6 +8,7 @@ use super::model::{Extent, Variant};
 use super::spec::Draft;
 use super::{axis, load};
 use crate::engine::Settings;
+use crate::source::did_you_mean;
 
 /// Fewer rounds than this cannot give an interval of 95 %.
 const LEAST_ROUNDS: u32 = 6;
@@ -99,9 +100,7 @@ fn read_contender(prefix: &[&str], index: usize, written: &file::Contender) -> R
     }
     for (key, value) in &written.settings {
         if draft.setting(key).is_none() {
-            let names = draft.setting_names().join(", ");
-            let message = format!("{} has no such setting; settings are {names}", draft.engine.name);
-            return Err(wrong(&["settings", key], message));
+            return Err(wrong(&["settings", key], draft.has_no(key)));
         }
         value_text(value)
             .and_then(|value| draft.set(key, &value))
@@ -129,7 +128,8 @@ fn read_common(layers: &[Layer], entries: &[Entry]) -> Result<Settings, Problem>
             known = true;
         }
         if !known {
-            return Err(wrong("no engine of this study has such a setting".to_string()));
+            let names = entries.iter().flat_map(|entry| entry.draft.setting_names());
+            return Err(wrong(format!("no engine of this study has such a setting{}", did_you_mean(key, names))));
         }
         common.insert(key.clone(), text);
     }

@@ -5,6 +5,7 @@
 
 use super::model::Tier;
 use crate::engine::{self, Driver, Engine, HTTP, Setting, Settings, TRANSPORT, app};
+use crate::source::did_you_mean;
 use std::fmt;
 
 /// A contender as written; missing parts have their defaults.
@@ -42,8 +43,9 @@ pub fn parse(text: &str) -> Result<Draft, String> {
     let (head, worker) = head.split_once('@').map_or((head, None), |(head, worker)| (head, Some(worker)));
     let mut parts = head.split('/').map(str::trim);
     let mut draft = Draft::new(parts.next().unwrap_or_default())?;
-    draft.driver = parts.next().map(str::to_string);
-    draft.model = parts.next().map(str::to_string);
+    for key in ["driver", "model"] {
+        parts.next().map_or(Ok(()), |name| draft.set(key, name))?;
+    }
     if parts.next().is_some() {
         return Err(format!("`{text}` is not a contender; write engine[/driver[/model]][@worker]:key=value,..."));
     }
@@ -71,7 +73,7 @@ impl Draft {
     pub fn new(engine: &str) -> Result<Self, String> {
         let engine = engine::find(engine).ok_or_else(|| {
             let names: Vec<&str> = engine::ENGINES.iter().map(|engine| engine.name).collect();
-            format!("there is no engine `{engine}`; engines are {}", names.join(", "))
+            format!("there is no engine `{engine}`{}; engines are {}", engine::advice(engine), names.join(", "))
         })?;
         Ok(Self { engine, driver: None, model: None, worker: None, tier: None, settings: Settings::new() })
     }
@@ -109,22 +111,40 @@ impl Draft {
     pub fn set(&mut self, key: &str, value: &str) -> Result<(), String> {
         match key {
             "tier" => self.tier = Some(parse_tier(value)?),
-            "driver" => self.driver = Some(value.to_string()),
-            "model" => self.model = Some(value.to_string()),
+            "driver" => self.driver = Some(find_driver(self.engine, Some(value))?.name.to_string()),
+            "model" => {
+                let may_be = |driver: &&Driver| self.driver.as_ref().is_none_or(|own| own == driver.name);
+                check_model(&Vec::from_iter(self.engine.drivers().filter(may_be)), value)?;
+                self.model = Some(value.to_string());
+            }
             "worker" => self.worker = Some(worker_path(value)?),
             _ => {
-                let setting = self.setting(key).ok_or_else(|| {
-                    if let (Some(driver), Some(_)) = (&self.driver, self.engine.setting(key)) {
-                        let model = self.model.as_ref().map_or(String::new(), |model| format!(" in model `{model}`"));
-                        return format!("driver `{driver}`{model} has no use for the setting `{key}`");
-                    }
-                    let names = self.setting_names().join(", ");
-                    format!("{} has no setting `{key}`; settings are tier, {names}", self.engine.name)
-                })?;
+                let setting = self.setting(key).ok_or_else(|| self.has_no(key))?;
                 self.settings.insert(key.to_string(), setting.canonical(value)?);
             }
         }
         Ok(())
+    }
+
+    /// Why this contender cannot have a setting of this name.
+    pub fn has_no(&self, key: &str) -> String {
+        if let (Some(driver), Some(_)) = (&self.driver, self.engine.setting(key)) {
+            let model = self.model.as_ref().map_or(String::new(), |model| format!(" in model `{model}`"));
+            return format!("driver `{driver}`{model} has no use for the setting `{key}`");
+        }
+        let (names, engine) = (self.setting_names(), self.engine.name);
+        let advice = did_you_mean(key, names.iter().copied());
+        format!("{engine} has no setting `{key}`{advice}; settings are tier, {}", names.join(", "))
+    }
+
+    /// The driver, and the name of its model.
+    ///
+    /// # Errors
+    /// The driver does not have the model.
+    pub fn program(&self) -> Result<(&'static Driver, &str), String> {
+        let driver = find_driver(self.engine, self.driver.as_deref())?;
+        let model = self.model.as_deref().unwrap_or(driver.models[0].name);
+        check_model(&[driver], model).map(|()| (driver, model))
     }
 
     /// Fills in what is left out: the settings of the tier, then those of `common` that this engine
@@ -133,15 +153,7 @@ impl Draft {
     /// # Errors
     /// An unknown driver or model, a common value this engine cannot have, or a tier the settings miss.
     pub fn complete(&self, common: &Settings) -> Result<Spec, String> {
-        let driver = find_driver(self.engine, self.driver.as_deref())?;
-        let model = self.model.as_deref().unwrap_or(driver.models[0].name);
-        if driver.model(model).is_none() {
-            return Err(format!(
-                "driver `{}` has no model `{model}`; models are {}",
-                driver.name,
-                driver.model_names().join(", ")
-            ));
-        }
+        let (driver, model) = self.program()?;
         let settings = self.complete_settings(common)?;
         let tier = self.engine.tier_of(&settings);
         if let Some(wanted) = self.tier.filter(|wanted| *wanted != tier) {
@@ -251,8 +263,28 @@ fn find_driver(engine: &'static Engine, name: Option<&str>) -> Result<&'static D
     let Some(name) = name else { return Ok(engine.usual_driver()) };
     engine.drivers().find(|driver| driver.name == name).ok_or_else(|| {
         let names: Vec<&str> = engine.drivers().map(|driver| driver.name).collect();
-        format!("{} has no driver `{name}`; drivers are {}", engine.name, names.join(", "))
+        let advice = did_you_mean(name, names.iter().copied());
+        format!("{} has no driver `{name}`{advice}; drivers are {}", engine.name, names.join(", "))
     })
+}
+
+/// Checks that one of these drivers has this model.
+fn check_model(drivers: &[&Driver], model: &str) -> Result<(), String> {
+    let mut models: Vec<&str> = vec![];
+    for name in drivers.iter().flat_map(|driver| driver.model_names()) {
+        if !models.contains(&name) {
+            models.push(name);
+        }
+    }
+    if models.contains(&model) {
+        return Ok(());
+    }
+    let whose = match drivers {
+        [one] => format!("driver `{}` has no", one.name),
+        _ => "no driver has a".to_string(),
+    };
+    let advice = did_you_mean(model, models.iter().copied());
+    Err(format!("{whose} model `{model}`{advice}; models are {}", models.join(", ")))
 }
 
 fn parse_tier(word: &str) -> Result<Tier, String> {

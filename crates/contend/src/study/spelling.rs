@@ -1,8 +1,10 @@
-//! Everyday spellings in study files: `p99` for a metric, `"200/s"` for a rate.
+//! Everyday spellings in study files: `p99` for a metric, `"200/s"` for a rate, a single value instead of a list.
 
 use crate::units::rate_per_s;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
+use std::collections::BTreeMap;
+use toml::Value;
 
 /// The name of a metric: `p99` is `response_ns_p99`, `p99.write` that of writes, `throughput` is `throughput_ops_per_s`.
 fn canonical(name: &str) -> String {
@@ -21,6 +23,13 @@ pub(super) fn metric<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Er
 
 pub(super) fn metric_if_any<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
     Ok(Option::<String>::deserialize(from)?.map(|name| canonical(&name)))
+}
+
+/// Lists by name. A single value is a list of one.
+pub(super) fn lists<'de, D: Deserializer<'de>>(from: D) -> Result<Option<BTreeMap<String, Vec<Value>>>, D::Error> {
+    let list = |value| if let Value::Array(values) = value { values } else { vec![value] };
+    let written = Option::<BTreeMap<String, Value>>::deserialize(from)?;
+    Ok(written.map(|all| all.into_iter().map(|(name, value)| (name, list(value))).collect()))
 }
 
 #[derive(Deserialize)]

@@ -9,7 +9,7 @@ use super::resolve::{StudyError, resolve_checked};
 use crate::analysis::metric::name::{self, KnownNames};
 use crate::engine;
 use crate::load;
-use crate::source::{FileError, Source};
+use crate::source::{FileError, Source, did_you_mean};
 
 /// The names of a workload that a study may use.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -59,7 +59,9 @@ fn together(errors: impl Iterator<Item = StudyError>) -> Result<(), StudyError> 
 fn wrong_names(source: &Source, study: &Study, workload: &Vocabulary) -> Vec<StudyError> {
     let mut found = vec![];
     let missing = |kind: &str, name: &str, known: &[String]| {
-        format!("workload {} has no {kind} `{name}`; it has {}", study.workload, known.join(", "))
+        let axes: Vec<&str> = if kind == "scale" { load::offered().collect() } else { vec![] };
+        let advice = did_you_mean(name, known.iter().map(String::as_str).chain(axes));
+        format!("workload {} has no {kind} `{name}`{advice}; it has {}", study.workload, known.join(", "))
     };
     for condition in &study.conditions {
         if let Some(profile) = condition.profile.as_ref().filter(|profile| !workload.profiles.contains(profile)) {

@@ -50,7 +50,7 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     ("[\"full\", \"normal\"]", "[\"full\", \"fulll\"]", "fulll"),
     ("label = \"safe\"", "label = \"WAL/FULL\"", "[[contender]]"),
     ("label = \"safe\"", "label = \"\"", "label"),
-    ("label = \"safe\"", "driver = \"odbc\"", "[[contender]]"),
+    ("label = \"safe\"", "driver = \"odbc\"", "driver = \"odbc\""),
     ("label = \"safe\"", "tier = \"bounded\"", "[[contender]]"),
     ("label = \"safe\"", "tier = \"best\"", "tier"),
     ("label = \"safe\"", "runs = []", "runs"),

@@ -262,6 +262,9 @@ fn everyday_spellings_are_understood() {
     );
     assert_eq!((study.load.rate_per_s, study.contenders[0].engine.as_str()), (Some(200.0), "sqlite"));
     assert!(study.conditions.iter().any(|condition| condition.label.contains("50/s")), "{:?}", study.conditions);
+    let single = SAMPLE.replace("clients = [1, 8]", "clients = 4");
+    let study = resolved(&single, CORRECTED).unwrap();
+    assert!(study.conditions.iter().all(|condition| condition.label.contains("4 clients")), "{:?}", study.conditions);
     assert_eq!(crate::engine::find("postgresql").map(|engine| engine.name), Some("postgres"));
 }
 

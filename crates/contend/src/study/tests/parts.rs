@@ -165,7 +165,11 @@ fn errors_name_the_part_or_the_top_level_with_the_line() {
             "beside = \"alone\"",
             "studies/test.toml:41: part.alone.beside: there is no other part",
         ),
-        ("journal_mode = \"wal\"", "colour = 1", ":34: part.asking.contender[1].settings.colour: sqlite has no such"),
+        (
+            "journal_mode = \"wal\"",
+            "colour = 1",
+            ":34: part.asking.contender[1].settings.colour: sqlite has no setting `colour`",
+        ),
         ("busy_timeout = 5000", "colour = 5000", "studies/test.toml:8: settings.colour: no engine of this study"),
         ("clients = [8]", "clients = [0]", "studies/test.toml:20: quick.axes.clients[1]: `0` is not a whole number"),
         ("run_in = \"10ms\"", "run_in = \"soon\"", "studies/test.toml:25: part.writing.quick.load.run_in:"),
