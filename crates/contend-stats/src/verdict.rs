@@ -149,7 +149,12 @@ pub fn compare_rounds_by(
     comparison
 }
 
+/// Why rounds have no ratio, and what to do.
 pub fn no_ratio(rounds: &[RoundPair]) -> String {
+    format!("{}; measure longer, or compare another metric", without_ratio(rounds))
+}
+
+fn without_ratio(rounds: &[RoundPair]) -> String {
     let neither = |round: &&RoundPair| round.candidate == 0.0 && round.baseline == 0.0;
     match rounds.iter().filter(neither).count() {
         all if all == rounds.len() => return "neither had any".to_string(),

@@ -30,6 +30,9 @@ pub struct Compared {
     pub scheduled: usize,
 }
 
+/// What to do if no trial counts.
+const NO_TRIALS: &str = "fix what \"Trials that do not count\" lists, and run again";
+
 /// Compares two cells of the same condition.
 pub fn compare(on: &Estimator<'_>, baseline: &Cell, candidate: &Cell, metric: &Metric) -> Compared {
     let study = on.study;
@@ -107,7 +110,8 @@ pub fn no_interval(study: &Study, metric: &Metric) -> Option<String> {
     }
     study.until?;
     Some(
-        "the rounds went on until the headline was known, which the interval of a quantile does not allow for"
+        "the rounds went on until the headline was known, which the interval of a quantile does not allow for; run again \
+         with --rounds instead of --until"
             .to_string(),
     )
 }
@@ -146,10 +150,7 @@ fn not_comparable(
         return Some(lost);
     }
     if rounds.is_empty() {
-        return Some(
-            "no round has a valid trial of both; fix what \"Trials that do not count\" lists, and run again"
-                .to_string(),
-        );
+        return Some(format!("no round has a valid trial of both; {NO_TRIALS}"));
     }
     let cells = [baseline, candidate];
     let lacks_mean = || cells.into_iter().find_map(|cell| no_mean(cell, metric, label(cell)));
@@ -194,8 +195,14 @@ pub fn lost_rounds(on: &Estimator<'_>, cell: &Cell, label: &str) -> Option<Strin
         let lost = cell.invalid.iter().filter(|&&row| is_biased(row)).count();
         let of = format!("in {lost} of {}", counted(all, "round"));
         (lost > 0).then(|| match bias {
-            Bias::Better => format!("{of} {label} committed nothing, and the others are its better ones"),
-            Bias::Slower => format!("{of} the clients of {label} were the limit, in its faster ones"),
+            Bias::Better => format!(
+                "{of} {label} committed nothing, and the others are its better ones; use a longer window (--window) or \
+                 fewer clients, so that it commits in each, and run again"
+            ),
+            Bias::Slower => format!(
+                "{of} the clients of {label} were the limit, in its faster ones; use larger operations or fewer clients, \
+                 and run again"
+            ),
         })
     })
 }
@@ -316,7 +323,9 @@ fn unprintable_value(value: QuantileValue, unsent: u64, quantile: Quantile, labe
     match value {
         QuantileValue::Exact(_) => None,
         QuantileValue::AtLeast(_) => Some(reach_into(unsent, quantile.label(), label)),
-        QuantileValue::TooFew { n: 0, .. } => Some(format!("{label} has no values for a {}", quantile.label())),
+        QuantileValue::TooFew { n: 0, .. } => {
+            Some(format!("{label} has no values for a {}; compare a metric that all contenders have", quantile.label()))
+        }
         QuantileValue::TooFew { n, needed } => {
             Some(format!("{} needs {needed} operations, {label} has {n}; measure longer", quantile.label()))
         }
@@ -324,8 +333,11 @@ fn unprintable_value(value: QuantileValue, unsent: u64, quantile: Quantile, labe
 }
 
 fn reach_into(unsent: u64, what: &str, label: &str) -> String {
-    let never = if unsent > 0 { "operations that never began, " } else { "" };
-    format!("{never}timeouts or cut-off operations reach into the {what} of {label}")
+    let (never, advice) = match unsent {
+        0 => ("", "measure longer (--window), or compare a percentile that they do not reach"),
+        _ => ("operations that never began, ", "choose a rate with which it keeps up, and run again"),
+    };
+    format!("{never}timeouts or cut-off operations reach into the {what} of {label}; {advice}")
 }
 
 /// Why a mean may not be compared: some operations were cut off or never began; `label` is the contender's.
@@ -363,7 +375,7 @@ pub fn factor_effect(
     let result = match &metric {
         None => Err(format!("`{}` is not a metric of this study", factor.metric)),
         Some(metric) => match pairs.iter().map(|&(a, b)| cell(a).zip(cell(b))).collect::<Option<Vec<_>>>() {
-            None => Err("no trial of a matched pair".to_string()),
+            None => Err(format!("a matched pair has no trial; {NO_TRIALS}")),
             Some(cells) => effect_of_cells(on, &cells, metric),
         },
     };
@@ -396,7 +408,7 @@ fn effect_of_cells(on: &Estimator<'_>, cells: &[(&Cell, &Cell)], metric: &Metric
         |round: u32| -> Option<Vec<Pair<'_>>> { cells.iter().map(|(a, b)| row(a, round).zip(row(b, round))).collect() };
     let valid: Vec<Vec<Pair<'_>>> = first.valid.iter().filter_map(|&i| all_pairs(on.rows[i].round)).collect();
     if valid.is_empty() {
-        return Err("no round has valid trials of every matched pair".to_string());
+        return Err(format!("no round has valid trials of every matched pair; {NO_TRIALS}"));
     }
     let rounds: Vec<Vec<RoundPair>> = valid.iter().map(|round| pairs(on, round, metric)).collect();
     if rounds.iter().flatten().any(|pair| pair.baseline.is_nan() || pair.candidate.is_nan()) {

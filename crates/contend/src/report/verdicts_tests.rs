@@ -14,6 +14,7 @@ use crate::record::store::Record;
 use crate::stats::precision::plain;
 use crate::stats::verdict::Verdict;
 use crate::study::model::{Answer, OwnMetric, Until};
+
 use std::collections::BTreeMap;
 use std::fs;
 use tempfile::TempDir;
@@ -22,12 +23,21 @@ fn sound() -> (TempDir, Record) {
     record(&Story { invalid: vec![], window_ns: 60_000_000, ..Story::default() })
 }
 
-/// Why a candidate of the first condition is not comparable; empty if it is.
+/// Why a candidate of the first condition is not comparable; empty if it is. Every reason says what to do.
 fn why(findings: &Findings<'_>, candidate: usize, metric: &str) -> String {
     match &findings.compared(0, candidate, metric).unwrap().comparison.verdict {
-        Verdict::NotComparable(reason) => reason.clone(),
+        Verdict::NotComparable(reason) => {
+            assert!(advises(reason), "{reason}");
+            reason.clone()
+        }
         _ => String::new(),
     }
+}
+
+/// Whether a reason ends in what to do.
+fn advises(reason: &str) -> bool {
+    let verbs = ["choose ", "compare ", "fix ", "let ", "measure ", "run ", "use ", "wait "];
+    reason.rsplit_once("; ").is_some_and(|(_, advice)| verbs.iter().any(|verb| advice.starts_with(verb)))
 }
 
 /// Trials of a contender under the first condition, in the order of rounds.
@@ -146,7 +156,7 @@ fn whether_a_quantile_may_be_compared_depends_on_the_rounds_that_are_compared() 
     let findings = Findings::new(&record);
     assert!(!findings.estimate(findings.cell(0, 0).unwrap(), "response_ns_p50").at_least);
     let why = why(&findings, 0, "response_ns_p50");
-    assert!(why.contains("never began") && why.ends_with("p50 of WAL/FULL"), "{why}");
+    assert!(why.contains("never began") && why.contains("p50 of WAL/FULL; "), "{why}");
 }
 
 #[test]
@@ -161,7 +171,8 @@ fn rounds_that_are_lost_by_what_is_compared_leave_no_verdict() {
         let why = why(&findings, 0, "throughput_ops_per_s");
         assert!(why.starts_with(words), "{why}");
         let effect = findings.effects.iter().find(|of| of.condition == 0 && of.pairs.contains(&(0, 3))).unwrap();
-        assert!(effect.result.as_ref().unwrap_err().starts_with(words), "{:?}", effect.result);
+        let of_effect = effect.result.as_ref().unwrap_err();
+        assert!(of_effect.starts_with(words) && advises(of_effect), "{of_effect}");
         let (_dir, other) = sound();
         let rows = compare(&findings, &Findings::new(&other)).rows;
         let verdict = &rows.iter().find(|row| row.label == "WAL/FULL").unwrap().comparison.verdict;
@@ -199,9 +210,40 @@ fn a_percentile_that_was_never_measured_has_no_ratio() {
     let (_dir, mut record) = record(&Story { measures_lock_wait: false, invalid: vec![], ..Story::default() });
     record.run.study.headline = "lock_wait_ns_p50".to_string();
     let findings = Findings::new(&record);
-    assert_eq!(why(&findings, 0, "lock_wait_ns_p50"), "DELETE/EXTRA has no values for a p50");
+    assert_eq!(
+        why(&findings, 0, "lock_wait_ns_p50"),
+        "DELETE/EXTRA has no values for a p50; compare a metric that all contenders have"
+    );
     let comparison = &findings.compared(0, 0, "lock_wait_ns_p50").unwrap().comparison;
     assert_eq!((comparison.ratio, comparison.minimum_detectable_effect), (None, None));
+}
+
+#[test]
+fn every_reason_not_to_compare_says_what_to_do() {
+    type Change = fn(&mut Record);
+    let cases: [(&str, &str, Change); 6] = [
+        ("the rounds went on until", "response_ns_p50", |record| {
+            record.run.study.until = Some(Until { within: 0.05, rounds_max: 40 });
+        }),
+        ("a maximum", "response_ns_max", |_| ()),
+        ("no round has a valid trial of both", "throughput_ops_per_s", |record| {
+            trials(record, 0).for_each(|trial| trial.invalid = vec![Invalid::Invariant.because("")]);
+        }),
+        ("some rounds have no value", "cpu_ns_per_operation", |record| {
+            trials(record, 0).take(1).for_each(|trial| trial.workers[0].rss_bytes = 0);
+        }),
+        ("WAL/FULL has no value of", "cpu_ns_per_operation", |record| {
+            trials(record, 0).for_each(|trial| trial.workers[0].rss_bytes = 0);
+        }),
+        ("p99.9 needs", "response_ns_p999", |_| ()),
+    ];
+    for (words, metric, change) in cases {
+        let (_dir, mut record) = sound();
+        record.run.study.headline = metric.to_string();
+        change(&mut record);
+        let reason = why(&Findings::new(&record), 0, metric);
+        assert!(reason.contains(words), "{words}: {reason}");
+    }
 }
 
 /// The verdict of a metric of the first contender in B, as the test changes B.
