@@ -48,7 +48,7 @@ pub const VERB: Verb = Verb {
     name: "new",
     after: "replay",
     run: |matches: &ArgMatches| run(&NewArgs::from_arg_matches(matches)?),
-    questions: &[("SQLite or a server for the tables that I have?", "contend new --from app.db")],
+    questions: &[("SQLite or a server for my tables?", "contend new --from app.db")],
     ..Verb::of::<NewArgs>()
 };
 

@@ -117,7 +117,7 @@ pub const VERB: Verb = Verb {
     after: "watch",
     run: |matches: &ArgMatches| run(&CaptureArgs::from_arg_matches(matches)?),
     example: "  contend capture -- python3 app.py     what your program does to SQLite",
-    questions: &[("What does my own program do to its SQLite database?", "contend capture -- python3 app.py")],
+    questions: &[("What does my own program do?", "contend capture -- python3 app.py")],
     ..Verb::of::<CaptureArgs>()
 };
 

@@ -102,7 +102,7 @@ pub const VERB: Verb = Verb {
     after: "compare",
     run: |matches: &ArgMatches| gate(&GateArgs::from_arg_matches(matches)?),
     example: "  contend gate --a ./old --b ./new      is the new build slower? for CI",
-    questions: &[("Does this pull request make my program slower?", "contend gate --a ./old --b ./new")],
+    questions: &[("Does this change make it slower?", "contend gate --a ./old --b ./new")],
     ..Verb::of::<GateArgs>()
 };
 

@@ -27,7 +27,7 @@ pub const SLICE: Slice = Slice {
         after: "run",
         run: |matches| verb::http(&HttpArgs::from_arg_matches(matches)?),
         example: "  contend http http://127.0.0.1:8080/   load an HTTP service",
-        questions: &[("How many requests does my service take?", "contend http http://127.0.0.1:8080/")],
+        questions: &[("How many requests can I serve?", "contend http http://127.0.0.1:8080/")],
         unknown_option: "A scenario's variables are set with --set NAME=VALUE,...\n\n",
         ..Verb::of::<HttpArgs>()
     }],

@@ -85,7 +85,6 @@ pub const VERB: Verb = Verb {
     after: "run",
     run: |matches: &ArgMatches| limit(&LimitArgs::from_arg_matches(matches)?),
     example: "  contend limit limits --quick          the highest rate that meets a bound",
-    questions: &[("Up to what load, and what stops it?", "contend limit limits")],
     ..Verb::of::<LimitArgs>()
 };
 

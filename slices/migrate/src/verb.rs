@@ -61,10 +61,6 @@ pub const VERB: Verb = Verb {
     after: "capture",
     run: |matches: &ArgMatches| run(&MigrateArgs::from_arg_matches(matches)?),
     example: "  contend migrate app.db --to postgres://me@db/app    moves a database, and proves it",
-    questions: &[(
-        "How does my database get to PostgreSQL or MariaDB?",
-        "contend migrate app.db --to postgres://db/app",
-    )],
     ..Verb::of::<MigrateArgs>()
 };
 

@@ -49,7 +49,7 @@ pub const SLICE: Slice = Slice {
         name: "durability",
         after: "translate",
         run: |matches| verb::durability(&DurabilityVerb::from_arg_matches(matches)?),
-        questions: &[("What does a power cut take, with which setting?", "contend run durability --quick")],
+        questions: &[("What does a power cut take?", "contend run durability --quick")],
         ..Verb::of::<DurabilityVerb>()
     }],
     processes: &[

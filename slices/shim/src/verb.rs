@@ -72,7 +72,7 @@ pub const VERB: Verb = Verb {
     after: "capture",
     run: |matches: &ArgMatches| shim(&ShimArgs::from_arg_matches(matches)?),
     example: "  contend shim --to postgres://me@db/app -- ./app   your SQLite program on a server",
-    questions: &[("Would my own program be better off on a server?", "contend shim --to postgres://db/app -- ./app")],
+    questions: &[("Is my program better on a server?", "contend shim --to postgres://db/app -- ./app")],
     ..Verb::of::<ShimArgs>()
 };
 

@@ -70,7 +70,7 @@ pub const VERB: Verb = Verb {
     after: "compare",
     run: |matches: &ArgMatches| run(&WatchArgs::from_arg_matches(matches)?),
     example: "  contend watch app.db                  who holds the lock, and who waits",
-    questions: &[("Who holds the lock of my database just now?", "contend watch app.db")],
+    questions: &[("Who holds the lock just now?", "contend watch app.db")],
     ..Verb::of::<WatchArgs>()
 };
 

@@ -38,7 +38,6 @@ use clap::{ArgMatches, Command, CommandFactory, FromArgMatches, Parser};
 use clap_complete::Shell;
 use shell::is_broken_pipe;
 use std::ffi::OsString;
-use std::io::IsTerminal;
 use std::process::ExitCode;
 
 /// Verbs with which contend starts itself as another process; clap does not parse their arguments.
@@ -95,11 +94,7 @@ const VERBS: &[Verb] = &[
     Verb {
         name: "run",
         run: |m| run::run(&RunArgs::from_arg_matches(m)?),
-        questions: &[
-            ("Does WAL help many processes on one SQLite file?", "contend run"),
-            ("SQLite or PostgreSQL for my three tables?", "contend run examples/tickets-engines.toml"),
-            ("Which driver, in which language?", "contend run languages --quick"),
-        ],
+        questions: &[("Does WAL help many processes?", "contend run")],
         ..Verb::of::<RunArgs>()
     },
     Verb { name: "report", run: |m| report::report(&ReportArgs::from_arg_matches(m)?), ..Verb::of::<ReportArgs>() },
@@ -111,21 +106,11 @@ const VERBS: &[Verb] = &[
     Verb {
         name: "explain",
         run: |m| explain::explain(&ExplainArgs::from_arg_matches(m)?),
-        questions: &[("What does this error mean, and what helps?", "contend explain 'database is locked'")],
+        questions: &[("What does this error mean?", "contend explain 'database is locked'")],
         ..Verb::of::<ExplainArgs>()
     },
-    Verb {
-        name: "list",
-        run: |m| list::list(&ListArgs::from_arg_matches(m)?),
-        questions: &[("What else can be asked, of which engines and drivers?", "contend list")],
-        ..Verb::of::<ListArgs>()
-    },
-    Verb {
-        name: "doctor",
-        run: |m| doctor::doctor(&DoctorArgs::from_arg_matches(m)?),
-        questions: &[("What can this machine measure, and what does it lack?", "contend doctor")],
-        ..Verb::of::<DoctorArgs>()
-    },
+    Verb { name: "list", run: |m| list::list(&ListArgs::from_arg_matches(m)?), ..Verb::of::<ListArgs>() },
+    Verb { name: "doctor", run: |m| doctor::doctor(&DoctorArgs::from_arg_matches(m)?), ..Verb::of::<DoctorArgs>() },
     Verb { name: "verify", run: |m| verify::verify(&VerifyArgs::from_arg_matches(m)?), ..Verb::of::<VerifyArgs>() },
     Verb {
         name: "translate",
@@ -167,15 +152,11 @@ fn command(verbs: &[Verb]) -> Command {
         .subcommands(verbs.iter().map(with_forms))
 }
 
-/// The text of `contend` alone: questions, each with the command that answers it. In one line they are wider than a terminal.
+/// The text of `contend` alone: ten questions, each with the command that answers it, in lines of at most 80 characters.
 fn questions(verbs: &[Verb]) -> String {
     let all = || verbs.iter().flat_map(|verb| verb.questions).chain([&("Everything else:", "contend --help")]);
     let widest = all().map(|(question, _)| question.len()).max().unwrap_or(0);
-    let line = |(question, command): &(&str, &str)| match std::io::stdout().is_terminal() {
-        true => format!("{question}\n  {command}\n"),
-        false => format!("{question:widest$}  {command}\n"),
-    };
-    all().map(line).collect()
+    all().map(|(question, command)| format!("{question:widest$}  {command}\n")).collect()
 }
 
 /// Runs the command and returns its exit status.
