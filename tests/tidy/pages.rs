@@ -126,13 +126,55 @@ fn pages_are_wrapped() {
     assert_none(problems);
 }
 
-/// The page of what was found names a test for each row, and each of them exists.
+/// Every test of a file with its modules, such as `tests::run::explain::an_error_is_explained`.
+fn tests_of(path: &Path) -> Vec<String> {
+    let text = fs::read_to_string(path).expect("readable");
+    let module = shown(path).trim_end_matches(".rs").trim_end_matches("/mod").replace('/', "::");
+    // `pasted_tests.rs` is `pasted::tests` where `pasted.rs` says so.
+    let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let owner = path.with_file_name(file.replace("_tests.rs", ".rs"));
+    let is_inside = fs::read_to_string(owner).is_ok_and(|text| text.contains(&format!("#[path = \"{file}\"]")));
+    let module = if is_inside { module.replace("_tests", "::tests") } else { module };
+    let (mut inner, mut is_test, mut found) = ("", false, vec![]);
+    for line in text.lines() {
+        inner = line.strip_prefix("mod ").and_then(|rest| rest.strip_suffix(" {")).unwrap_or(inner);
+        is_test |= line.trim() == "#[test]";
+        let name = line.trim_start().strip_prefix("fn ").and_then(|rest| rest.split('(').next());
+        if let Some(name) = name.filter(|_| std::mem::take(&mut is_test)) {
+            let inner = if inner.is_empty() { String::new() } else { format!("{inner}::") };
+            found.push(format!("{module}::{inner}{name}"));
+        }
+    }
+    found
+}
+
+/// Directory of a package, as modules: `slices::timings::`.
+fn directory_of(package: &str) -> Option<String> {
+    let name = format!("name = \"{package}\"");
+    let is_its = |path: &&PathBuf| fs::read_to_string(path).is_ok_and(|text| text.lines().any(|line| line == name));
+    let manifests = files(&root(), &["Cargo.toml"]);
+    let manifest = manifests.iter().find(is_its)?;
+    Some(shown(manifest).trim_end_matches("Cargo.toml").replace('/', "::"))
+}
+
+/// Whether a command such as `cargo test --test run explain::an_error` runs one of these tests.
+fn runs_one(command: &str, tests: &[String]) -> bool {
+    let words: Vec<&str> = command.split(' ').collect();
+    let after = |option: &str| words.iter().position(|word| *word == option).and_then(|at| words.get(at + 1));
+    let package = after("-p").map_or(Some(String::new()), |package| directory_of(package));
+    let target = after("--test").map_or(String::new(), |target| format!("tests::{target}::"));
+    let filter = words.last().copied().unwrap_or_default();
+    let below = package.map(|package| format!("{package}{target}"));
+    let of_target =
+        |test: &String| below.as_ref().and_then(|below| test.strip_prefix(below.as_str()).map(str::to_string));
+    tests.iter().filter_map(of_target).any(|test| test.contains(filter))
+}
+
+/// The page of what was found names a test for each row, and each of them exists in that module.
 #[test]
 fn tests_that_hold_what_was_found_exist() {
     let page = fs::read_to_string(root().join("docs/attacks.md")).expect("the page");
-    let sources = files(&root(), &[".rs"]);
-    let text = |path: &PathBuf| fs::read_to_string(path).expect("readable");
-    let functions: String = sources.iter().map(text).collect();
+    let tests: Vec<String> = files(&root(), &[".rs"]).iter().flat_map(|path| tests_of(path)).collect();
     let rows: Vec<&str> = page.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| what")).collect();
     let mut problems = vec![];
     for row in &rows {
@@ -140,11 +182,7 @@ fn tests_that_hold_what_was_found_exist() {
         if commands.is_empty() {
             problems.push(format!("no test holds {row}"));
         }
-        let name = |command: &str| command.rsplit([' ', ':']).next().unwrap_or_default().to_string();
-        let missing = commands.into_iter().filter(|command| {
-            let name = name(command);
-            name != "tests" && !functions.contains(&format!("fn {name}"))
-        });
+        let missing = commands.into_iter().filter(|command| !runs_one(command, &tests));
         problems.extend(missing.map(|command| format!("docs/attacks.md: no test for `{command}`")));
     }
     assert_eq!(rows.len(), 19 + 5 + 3 + 6 + 8, "{rows:#?}");
