@@ -182,12 +182,12 @@ class Records(unittest.TestCase):
     def test_a_run_repeats_a_table_within_its_tolerance(self):
         verdict, said = self.repeated((100, 90))
         self.assertTrue(verdict)
-        self.assertIn("s, part old, rate: repeats within a factor of 1.2 (3 for Rust)\n", said)
+        self.assertIn("s, part old, rate, as published, here: repeats within a factor of 1.2 (3 for Rust)\n", said)
 
     def test_a_figure_beyond_the_tolerance_is_named(self):
         verdict, said = self.repeated((120, 210))
         self.assertFalse(verdict)
-        self.assertIn("rate: does not repeat within tolerance:\n  few Go: 90, now 120; the tolerance is a factor of 1.2\n", said)
+        self.assertIn("rate, as published, here: does not repeat within tolerance:\n  few Go: 90, now 120; the tolerance is a factor of 1.2\n", said)
 
     def test_another_machine_may_differ(self):
         verdict, said = self.repeated((300, 210), cores=8)
@@ -204,11 +204,68 @@ class Records(unittest.TestCase):
     def test_a_missing_figure_verifies_nothing(self):
         verdict, said = self.repeated((90,))
         self.assertTrue(verdict)
-        self.assertIn("NOT VERIFIED  s, part old, rate: this run has no figure of few Rust", said)
+        self.assertIn("NOT VERIFIED  s, part old, rate, as published, here: this run has no figure of few Rust", said)
+
+    def again(self, kept, repeated):
+        """Keeps records, lets `repeat` find others for their commands, in that order, and returns what it says."""
+        for at in kept:
+            results.keep("s", at)
+        commands = []
+
+        def run(command, out):
+            commands.append(command)
+            shutil.move(repeated[command](), out)
+            return True
+
+        with contextlib.redirect_stdout(io.StringIO()) as said:
+            verdict = results.repeat("s", run, self.place)
+        self.assertEqual(commands, sorted(repeated))
+        return verdict, said.getvalue()
+
+    def rounds(self, name, middle, low, high):
+        """A corrected record whose two tables have three rounds."""
+        at = self.record(name, {part: ("corrected", "many", "rate", {"Go": 0}) for part in ("new", "curve")}, "corrected", words=("--full",))
+        for part in ("new", "curve"):
+            numbers = [middle, low, high] if low else [middle]
+            rows = [f"1,true,{number}" for number in numbers]
+            (at / part / "trials.csv").write_text("\n".join(["trial,valid,rate", *rows]) + "\n")
+        return at
+
+    def test_figures_with_an_interval_have_three_digits(self):
+        results.keep("s", self.rounds("a", 202724, 176228, 215621))
+        self.assertIn("| many | Go | 203,000 (176,000 to 216,000) |", self.rows())
+        results.keep("s", self.rounds("b", 202724, None, None))
+        self.assertIn("| many | Go | 202,724 |", self.rows())
+
+    def test_corrected_figures_and_tables_without_published_ones_are_repeated(self):
+        kept = self.rounds("a", 100, 80, 120)
+        verdict, said = self.again([kept], {"contend run s --full": lambda: self.rounds("b", 170, None, None)})
+        self.assertTrue(verdict, said)
+        for part in ("new", "curve"):
+            self.assertIn(f"s, part {part}, rate, corrected, here: repeats within its rounds and a factor of 1.5\n", said)
+
+    def test_a_corrected_figure_beyond_its_rounds_is_named(self):
+        kept = self.rounds("a", 100, 80, 120)
+        verdict, said = self.again([kept], {"contend run s --full": lambda: self.rounds("b", 181, None, None)})
+        self.assertIs(verdict, False)
+        for part in ("new", "curve"):
+            self.assertIn(f"s, part {part}, rate, corrected, here: does not repeat within tolerance:\n"
+                          "  many Go: 100, now 181; the tolerance is its rounds and a factor of 1.5\n", said)
+
+    def test_the_column_of_a_driver_is_repeated(self):
+        pathlib.Path("scripts/results.toml").write_text(RULES.replace('"page.md"', '"page.md"\ndrivers = { php = "in PHP" }'))
+        php = lambda name, rate: self.published(name, rate=rate, words=("--as-published", "--driver", "php"))
+        verdict, said = self.again([self.published(), php("b", (30, 40))], {
+            "contend run s --as-published": lambda: self.published("c"),
+            "contend run s --as-published --driver php": lambda: php("d", (60, 40))})
+        self.assertIs(verdict, False)
+        self.assertIn("s, part old, rate, as published, here: repeats", said)
+        self.assertIn("s, part old, rate, in PHP: does not repeat within tolerance:\n  few Go: 30, now 60; the tolerance is a factor of 1.2\n", said)
 
     def test_nothing_repeats_zero_but_zero(self):
-        self.assertTrue(results.is_repeated(0.0, 0.0, 1.1))
-        self.assertFalse(results.is_repeated(0.0, 0.1, 100))
+        self.assertEqual(results.expected("s", "corrected", ("curve", "few", "Go", "rate"), [0, 0, 0, 3])[:2], (0, 0))
+        low, high, _ = results.expected("s", "as-published", ("old", "few", "Go", "rate"), [0.1, 0.1, 0.1, 1])
+        self.assertTrue(0 < low < high)
 
 
 if __name__ == "__main__":
