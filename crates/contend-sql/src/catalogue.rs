@@ -21,6 +21,10 @@ pub struct Catalogue {
     pub(crate) case_sensitive_like: bool,
     /// Types of columns (table, column) whose values do not have the declared type.
     pub(crate) held: Vec<(String, String, Ty)>,
+    /// How many columns CREATE TABLE and ADD COLUMN have made.
+    pub(crate) columns_made: u32,
+    /// Numbers of columns, and the characters that a text has room for in a key that is added later.
+    pub(crate) foreseen: Vec<(u32, usize)>,
 }
 
 #[derive(Clone, Debug)]
@@ -85,6 +89,8 @@ pub(crate) struct Column {
     pub has_default: bool,
     /// The size of a declared type, such as 70 of `VARCHAR(70)`.
     pub size: Option<usize>,
+    /// The column's number, from 1, under all its names; 0 for a column of a query.
+    pub number: u32,
 }
 
 #[derive(Clone, Debug)]
@@ -164,6 +170,14 @@ impl Catalogue {
     pub(crate) fn table(&self, name: &str) -> Option<&Table> {
         self.tables.iter().find(|t| t.name.eq_ignore_ascii_case(name))
     }
+
+    /// Numbers new columns.
+    pub(crate) fn number(&self, columns: &mut [Column]) {
+        for (column, number) in columns.iter_mut().zip(self.columns_made + 1..) {
+            column.number = number;
+        }
+    }
+
     /// All unique sets of columns of `table`, from constraints and from unique indexes over all rows.
     pub(crate) fn unique_sets<'a>(&'a self, table: &'a Table) -> impl Iterator<Item = &'a [usize]> {
         let of_indexes = self.indexes.iter().filter(|i| i.unique && !i.partial && i.table == table.name);
@@ -254,6 +268,7 @@ pub(crate) fn read_column(definition: &ColumnDefinition) -> R<Column> {
         wordy: known.ty == Ty::Text && known.affinity.numeric(),
         has_default: false,
         size: definition.col_type.as_ref().and_then(declared_size),
+        number: 0,
     };
     for constraint in definition.constraints {
         match &constraint.constraint {
@@ -399,6 +414,7 @@ pub(crate) fn output(name: String, value: Val) -> Column {
         wordy: value.wordy,
         has_default: false,
         size: None,
+        number: 0,
     }
 }
 

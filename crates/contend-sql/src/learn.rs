@@ -1,6 +1,6 @@
 //! Updates the catalogue from CREATE, ALTER and DROP.
 
-use crate::catalogue::{Catalogue, Index, Kind, Table, Trigger, event_of, read_column, read_table};
+use crate::catalogue::{Catalogue, Column, Index, Kind, Table, Trigger, event_of, read_column, read_table};
 use crate::emit::{Input, Wanted};
 use crate::names::unquote;
 use crate::parse::tree::{
@@ -69,7 +69,9 @@ impl Catalogue {
                 if self.table(&name).is_some() && !temporary {
                     return if *if_not_exists { Ok(()) } else { no(Id::Syntax, &name, "the table is there already") };
                 }
-                let table = self.made(name, text, body)?;
+                let mut table = self.made(name, text, body)?;
+                self.number(&mut table.columns);
+                self.columns_made += table.columns.len() as u32;
                 // A temporary table hides one of the same name.
                 let at = if *temporary { 0 } else { self.tables.len() };
                 self.tables.insert(at, Table { temporary: *temporary, ..table });
@@ -123,6 +125,19 @@ impl Catalogue {
         if self.table(name).is_none() {
             self.indexes.retain(|i| !i.table.eq_ignore_ascii_case(name));
             self.triggers.retain(|trigger| !trigger.table.eq_ignore_ascii_case(name));
+            self.forget_views(name);
+        }
+    }
+
+    /// Turns views over a table that is gone into tables of unknown columns: SQLite reads their queries again.
+    fn forget_views(&mut self, table: &str) {
+        let mut gone = vec![table.to_string()];
+        while let Some(name) = gone.pop() {
+            let over = |t: &&mut Table| t.query.as_ref().is_some_and(|query| chains::reads_from(query, &name));
+            for view in self.tables.iter_mut().filter(over) {
+                gone.push(view.name.clone());
+                *view = Table::opaque(view.name.clone());
+            }
         }
     }
 
@@ -215,7 +230,8 @@ impl Catalogue {
                 self.triggers.iter_mut().filter(|t| t.table == old).for_each(|t| t.table.clone_from(&new));
             }
             AlterTableBody::AddColumn(column) => {
-                table.columns.push(read_column(column)?);
+                self.columns_made += 1;
+                table.columns.push(Column { number: self.columns_made, ..read_column(column)? });
                 let check = |c: &NamedColumnConstraint| matches!(c.constraint, ColumnConstraint::Check(_));
                 table.checked |= column.constraints.iter().any(check);
             }

@@ -31,6 +31,7 @@ mod refuse;
 mod robustness_tests;
 mod rules;
 mod scope;
+mod script;
 mod tagged;
 mod translate;
 mod translation;
@@ -47,7 +48,7 @@ pub use rules::django::{is_in_pack, needs_django};
 pub use rules::session::session;
 pub use rules::{Handling, Rule, rules};
 pub use tagged::{Untagged, untagged};
-pub use translate::{refusals, translate};
+pub use translate::{translate, translate_script};
 pub use translation::{
     Certainty, Fired, Keys, Options, ParamType, SQLITE, SessionValue, Statement, Target, Translation, ValueCounts,
 };

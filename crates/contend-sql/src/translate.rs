@@ -6,6 +6,7 @@ use crate::parse::tree::{Cmd, Stmt};
 use crate::read;
 use crate::refuse::{R, Refusal, no};
 use crate::rules::{Handling, Id, grammar, rules, statement};
+use crate::script::{self, Point};
 use crate::translation::{Fired, Options, SessionValue, Statement, Target, Translation};
 
 /// Translates a text of one or several statements.
@@ -15,57 +16,71 @@ use crate::translation::{Fired, Options, SessionValue, Statement, Target, Transl
 pub fn translate(sql: &str, catalogue: &Catalogue, options: &Options) -> Result<Translation, Refusal> {
     let mut work = Work::new(catalogue, options);
     read::each(sql, |text, names, command| work.take(text, names, command))?;
-    work.translation.rules = fired_rules(work.fired, options.target);
-    Ok(work.translation)
+    Ok(work.done())
 }
 
-/// The refusals of all statements, translated independently: the first one of each statement, in order.
-pub fn refusals(sql: &str, catalogue: &Catalogue, options: &Options) -> Vec<Refusal> {
-    let mut work = Work::new(catalogue, options);
+/// Translates a script: each statement with the schema that the statements before it leave, which may create, change and
+/// drop tables of `catalogue`.
+///
+/// # Errors
+/// The first refusal of each statement, in order.
+pub fn translate_script(sql: &str, catalogue: &Catalogue, options: &Options) -> Result<Translation, Vec<Refusal>> {
+    let catalogue = script::foreseen(sql, catalogue);
+    let mut work = Work::new(&catalogue, options);
     let mut parameters_refused = false;
-    read::all(sql, |text, names, command| match work.take(text, names, command) {
-        // This refusal concerns the whole text.
-        Err(no) if no.rule == Id::SeveralStatements && std::mem::replace(&mut parameters_refused, true) => Ok(()),
-        done => done,
-    })
+    let refused = read::all(sql, |text, names, command| {
+        let translated = match command {
+            Cmd::Stmt(statement) => script::no_trigger_over(work.at.catalogue(), statement),
+            _ => Ok(()),
+        };
+        let translated = translated.and_then(|()| work.translated(text, names, command));
+        let passed = match command {
+            Cmd::Stmt(statement) => work.at.pass(text, statement),
+            _ => Ok(()),
+        };
+        match translated.and(passed) {
+            // This refusal concerns the whole text.
+            Err(no) if no.rule == Id::SeveralStatements && std::mem::replace(&mut parameters_refused, true) => Ok(()),
+            done => done,
+        }
+    });
+    if refused.is_empty() { Ok(work.done()) } else { Err(refused) }
 }
 
 /// A text that is being translated.
 struct Work<'o> {
-    catalogue: &'o Catalogue,
     options: &'o Options,
     translation: Translation,
     fired: u128,
     /// Number of statements so far.
     seen: usize,
-    /// The catalogue with the objects created by earlier statements of the text, if there are any.
-    wider: Option<Catalogue>,
+    at: Point<'o>,
 }
 
 impl<'o> Work<'o> {
     fn new(catalogue: &'o Catalogue, options: &'o Options) -> Work<'o> {
         let translation = Translation { statements: Vec::with_capacity(1), rules: Vec::new(), on_error: None };
-        Work { catalogue, options, translation, fired: 0, seen: 0, wider: None }
+        Work { options, translation, fired: 0, seen: 0, at: Point::new(catalogue) }
+    }
+
+    fn done(mut self) -> Translation {
+        self.translation.rules = fired_rules(self.fired, self.options.target);
+        self.translation
     }
 
     /// Translates the next statement.
     fn take(&mut self, text: &str, names: &[(&str, u16)], command: &Cmd) -> R<()> {
         let translated = self.translated(text, names, command);
-        if let Cmd::Stmt(statement) = command
-            && defines(statement)
-        {
-            let mut next = self.wider.as_ref().unwrap_or(self.catalogue).clone();
-            // A known table is not changed.
-            if next.take_in(text, statement).is_ok() {
-                self.wider = Some(next);
-            }
+        if let Cmd::Stmt(statement) = command {
+            // A table that the catalogue has already is not changed.
+            let _ = self.at.pass(text, statement);
         }
         translated
     }
 
     fn translated(&mut self, text: &str, names: &[(&str, u16)], command: &Cmd) -> R<()> {
         let options = self.options;
-        let catalogue = self.wider.as_ref().unwrap_or(self.catalogue);
+        let catalogue = self.at.catalogue();
         let own = match command {
             Cmd::Stmt(statement) => statement::created(text, statement, catalogue)?,
             _ => None,
@@ -159,22 +174,6 @@ fn main_statement(out: Output, command: &Cmd) -> Statement {
 
 fn upkeep(sql: String) -> Statement {
     Statement { main: false, ..Statement::of_server(sql, vec![]) }
-}
-
-/// Whether a statement changes the schema.
-fn defines(statement: &Stmt) -> bool {
-    matches!(
-        statement,
-        Stmt::CreateTable { .. }
-            | Stmt::CreateIndex { .. }
-            | Stmt::CreateView { .. }
-            | Stmt::CreateTrigger { .. }
-            | Stmt::AlterTable(..)
-            | Stmt::DropTable { .. }
-            | Stmt::DropIndex { .. }
-            | Stmt::DropView { .. }
-            | Stmt::Pragma(..)
-    )
 }
 
 /// Whether a statement can fail without ending SQLite's transaction.

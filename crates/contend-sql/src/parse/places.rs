@@ -113,7 +113,7 @@ pub(crate) fn one_by_one<'a>(
 
 #[cfg(test)]
 mod tests {
-    use crate::{Catalogue, Options, Target, refusals, translate};
+    use crate::{Catalogue, Options, Target, translate, translate_script};
 
     const SCHEMA: &str =
         "CREATE TABLE t (id INTEGER PRIMARY KEY, a INTEGER, b TEXT, \"the c\" REAL); CREATE TABLE u (a, d TEXT)";
@@ -156,13 +156,15 @@ mod tests {
         catalogue.learn(SCHEMA).expect("the schema");
         let sql = "SELECT a FROM t;;\nSELECT x FROM t;\nSELECT ?, FROM t WHERE 'a;b';\nSELECT y FROM t WHERE a = ?;\n\
             CREATE TABLE v (w INTEGER);\nSELECT w, z FROM v";
-        let found = refusals(sql, &catalogue, &Options::to(Target::MariaDb));
+        let found = translate_script(sql, &catalogue, &Options::to(Target::MariaDb)).expect_err("refused");
         let places: Vec<_> = found.iter().map(|r| (r.rule, r.line, r.column)).collect();
         assert_eq!(
             places,
             [("unknown-column", 2, 8), ("syntax", 3, 11), ("unknown-column", 4, 8), ("unknown-column", 6, 11)],
             "{found:?}"
         );
-        assert!(refusals("SELECT a FROM t; SELECT id FROM t", &catalogue, &Options::to(Target::MariaDb)).is_empty());
+        assert!(
+            translate_script("SELECT a FROM t; SELECT id FROM t", &catalogue, &Options::to(Target::MariaDb)).is_ok()
+        );
     }
 }

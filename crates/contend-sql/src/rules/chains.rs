@@ -109,7 +109,8 @@ pub(crate) fn mentions(written: &str, column: &str) -> bool {
     written.contains(&name)
 }
 
-fn reads_from(written: &str, table: &str) -> bool {
+/// Whether a text in a server's SQL has a query that reads this table or view itself.
+pub(crate) fn reads_from(written: &str, table: &str) -> bool {
     let mut name = String::new();
     push_name(&mut name, table);
     let is_source = |(at, _): (usize, &str)| {

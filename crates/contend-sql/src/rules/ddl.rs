@@ -348,6 +348,7 @@ pub(crate) fn alter_table<'a>(tr: &mut Tr<'a>, name: &'a QualifiedName<'a>, body
             let mut wider = table.clone();
             wider.columns.push(crate::catalogue::read_column(definition)?);
             let position = wider.columns.len() - 1;
+            tr.input.catalogue.number(&mut wider.columns[position..]);
             // A CHECK may use any column, including the new one.
             let columns = Columns::Query(wider.columns.clone().into());
             let sources = vec![Source::new(table.name.as_str().into(), columns)];

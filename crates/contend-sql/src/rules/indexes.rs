@@ -36,12 +36,17 @@ pub(crate) fn key_characters(
     let keys = table.unique.iter().chain(indexes.filter_map(|i| i.columns.as_ref()));
     // The catalogue may have an older table of this name, with an index on a column that this one lacks.
     let has_all = |key: &Vec<usize>| key.iter().all(|p| *p < table.columns.len());
-    let room = keys.filter(|key| key.contains(&position) && has_all(key)).map(|key| {
-        let texts = key.iter().filter(|p| matches!(table.columns[**p].ty, Ty::Text | Ty::Blob)).count();
-        (KEY_BYTES_MAX - 9 * (key.len() - texts).min(100)) / 4 / texts
-    });
+    let rooms = keys.filter(|key| key.contains(&position) && has_all(key)).map(|key| room(table, key));
+    let number = table.columns[position].number;
+    let later = catalogue.foreseen.iter().filter(|(of, _)| *of == number && number > 0);
     let wanted = declared.unwrap_or(0).max(KEY_CHARACTERS);
-    room.min().map(|room| room.min(wanted))
+    rooms.chain(later.map(|(_, room)| *room)).min().map(|room| room.min(wanted))
+}
+
+/// Characters that each text of a key has room for.
+pub(crate) fn room(table: &Table, key: &[usize]) -> usize {
+    let texts = key.iter().filter(|p| matches!(table.columns[**p].ty, Ty::Text | Ty::Blob)).count();
+    (KEY_BYTES_MAX - 9 * (key.len() - texts).min(100)) / 4 / texts.max(1)
 }
 
 pub(crate) fn create_index<'a>(tr: &mut Tr<'a>, index: CreateIndex<'a>) -> R<()> {

@@ -29,7 +29,7 @@ pub(super) struct TranslateArgs {
     /// The server to translate for
     #[arg(long)]
     to: Dialect,
-    /// CREATE statements of the tables that the SQL uses
+    /// CREATE statements of the tables that are there before the SQL, which may create and change tables itself
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     schema: Option<PathBuf>,
     /// Print which rules applied, and under which conditions the answer equals SQLite's
@@ -86,24 +86,20 @@ pub(super) fn translate(args: &TranslateArgs) -> Result<u8> {
             ("standard input".to_string(), without_mark(sql))
         }
     };
-    // The text may also use tables that it creates.
-    let mut refused = catalogue.learn_what_can_be(&sql);
     let options = Options { pack: args.pack, tagged: args.tagged, savepoints: args.savepoints, ..Options::to(target) };
-    if refused.is_empty()
-        && let Ok(translation) = contend_sql::translate(&sql, &catalogue, &options)
-    {
-        print(&as_text(&translation, args.explain))?;
-        if !args.explain {
-            crate::ui::tell(&warned(&translation));
-            if !translation.statements.is_empty() {
-                crate::tell!("for connections that have run the output of --session");
+    let refused = match contend_sql::translate_script(&sql, &catalogue, &options) {
+        Ok(translation) => {
+            print(&as_text(&translation, args.explain))?;
+            if !args.explain {
+                crate::ui::tell(&warned(&translation));
+                if !translation.statements.is_empty() {
+                    crate::tell!("for connections that have run the output of --session");
+                }
             }
+            return Ok(OK);
         }
-        return Ok(OK);
-    }
-    refused.extend(contend_sql::refusals(&sql, &catalogue, &options));
-    refused.sort_by_key(|refusal| refusal.offset);
-    refused.dedup();
+        Err(refused) => refused,
+    };
     let code = refuse(&name, &sql, &refused);
     if args.schema.is_none() && refused.iter().any(Refusal::wants_a_table) {
         crate::tell!("  the meaning depends on the tables: give a file of their CREATE statements with --schema");
@@ -235,6 +231,25 @@ mod tests {
         assert_eq!(part.chars().nth(mark.len()), Some('é'));
         assert_eq!(around("", 3), (String::new(), "   ".to_string()));
         assert_eq!(around("a\tb", 2), ("a b".to_string(), "  ".to_string()));
+    }
+
+    #[test]
+    fn each_statement_of_a_script_has_the_schema_of_its_place() {
+        let file = std::env::temp_dir().join(format!("contend-translate-{}.sql", std::process::id()));
+        let status = |sql: &str| {
+            std::fs::write(&file, sql).expect("written");
+            let args = TranslateArgs::parse_from(["translate", "--to", "mariadb", &file.display().to_string()]);
+            translate(&args).expect("read")
+        };
+        let (text, number) = ("CREATE TABLE t (a TEXT);", "CREATE TABLE t (a INTEGER);");
+        let select = "SELECT a + 1 FROM t;";
+        assert_eq!(status(&format!("{text} {select} DROP TABLE t; {number}")), INVALID);
+        assert_eq!(status(&format!("{text} DROP TABLE t; {number} {select}")), OK);
+        assert_eq!(
+            status(&format!("{text} ALTER TABLE t RENAME TO u; ALTER TABLE u ADD b TEXT; {number} {select}")),
+            OK
+        );
+        std::fs::remove_file(&file).expect("removed");
     }
 
     #[test]
