@@ -57,11 +57,18 @@ pub fn missing(text: &str) -> Option<Missing> {
 fn alone(words: &Words<'_>) -> Vec<Subject> {
     if let Some(word) = words.only() {
         let outcome = Outcome::ALL.into_iter().find(|outcome| outcome.word().eq_ignore_ascii_case(word));
-        let of_worker = TABLE.iter().find(|row| row.space == CodeSpace::Worker && row.name.eq_ignore_ascii_case(word));
-        let named = outcome.map(Subject::Outcome).or_else(|| of_worker.map(code));
+        let named = outcome.map(Subject::Outcome).or_else(|| of_worker(word));
         if let Some(named) = named {
             return vec![named];
         }
+    }
+    // `worker 1` or `worker 1 ROWS`, as `contend list outcomes` prints it.
+    let all: Vec<&str> = words.all().collect();
+    if let [worker, number, name @ ..] = &all[..]
+        && worker.eq_ignore_ascii_case("worker")
+    {
+        let is_named = |one: &Subject| name.is_empty() || name.len() == 1 && of_worker(name[0]) == Some(*one);
+        return of_code_in(&[CodeSpace::Worker], number).into_iter().filter(is_named).collect();
     }
     let each: Vec<Vec<Subject>> = (0..words.len()).map(|at| codes_at(words, at)).collect();
     if each.iter().any(Vec::is_empty) { vec![] } else { once(each.into_iter().flatten()) }
@@ -171,6 +178,10 @@ fn space(subject: Subject) -> Option<CodeSpace> {
         Subject::Code(space, _) => Some(space),
         Subject::Outcome(_) => None,
     }
+}
+
+fn of_worker(name: &str) -> Option<Subject> {
+    TABLE.iter().find(|row| row.space == CodeSpace::Worker && row.name.eq_ignore_ascii_case(name)).map(code)
 }
 
 fn code(row: &Code) -> Subject {

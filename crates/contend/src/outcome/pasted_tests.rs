@@ -357,3 +357,59 @@ const MESSAGES: &[(&str, &str)] = &[
     ("ConnectionRefusedError: [Errno 111] Connection refused", "ECONNREFUSED (111)"),
     ("MySQL 8: Deadlock found when trying to get lock", "ER_LOCK_DEADLOCK (1213)"),
 ];
+
+/// Each code as `contend list outcomes` prints it, with and without its name.
+#[test]
+fn codes_as_they_are_listed_are_found() {
+    for row in TABLE {
+        let listed = format!("{} {}", row.space.word(), row.space.shown(row.code));
+        for text in [listed.clone(), format!("{listed} {}", row.name)] {
+            assert_eq!(find(&text), [code(row)], "{text}");
+        }
+    }
+    for text in ["worker 1 NOT_KEPT", "worker 99", "worker 1 of 4 stopped"] {
+        assert_eq!(names(text), [] as [&str; 0], "{text}");
+    }
+}
+
+/// Messages of servers in wide use that are no conflicts.
+#[test]
+fn messages_of_limits_and_lost_connections_are_found() {
+    for (text, expected) in [
+        (
+            "(1292, \"Incorrect datetime value: 'x' for column `t`.`c`.`d` at row 1\")",
+            "ER_TRUNCATED_WRONG_VALUE (1292)",
+        ),
+        ("ERROR 1292 (22007): Truncated incorrect INTEGER value: 'a'", "ER_TRUNCATED_WRONG_VALUE (1292)"),
+        (
+            "ERROR 1203 (42000): User app already has more than 'max_user_connections' active connections",
+            "ER_TOO_MANY_USER_CONNECTIONS (1203)",
+        ),
+        (
+            "User 'app' has exceeded the 'max_queries_per_hour' resource (current value: 100)",
+            "ER_USER_LIMIT_REACHED (1226)",
+        ),
+        ("Got timeout reading communication packets", "ER_NET_READ_INTERRUPTED (1159)"),
+        ("Got timeout writing communication packets", "ER_NET_WRITE_INTERRUPTED (1161)"),
+        (
+            "Aborted connection 6 to db: 'app' user: 'app' host: 'localhost' (Got an error reading communication packets)",
+            "ER_NET_READ_ERROR (1158)",
+        ),
+        ("mariadbd: Got an error writing communication packets", "ER_NET_ERROR_ON_WRITE (1160)"),
+        (
+            "ERROR 1226 (42000): User 'app' has exceeded the 'max_user_connections' resource",
+            "ER_USER_LIMIT_REACHED (1226)",
+        ),
+        ("ERROR 1615 (HY000): Prepared statement needs to be re-prepared", "ER_NEED_REPREPARE (1615)"),
+        ("55000", "object_not_in_prerequisite_state (55000)"),
+        (
+            "ERROR:  currval of sequence \"s\" is not yet defined in this session",
+            "object_not_in_prerequisite_state (55000)",
+        ),
+        ("OSError: [Errno 24] Too many open files: 'app.db'", "EMFILE (24)"),
+        ("accept4: too many open files", "EMFILE (24)"),
+        ("psycopg2.OperationalError: SSL SYSCALL error: EOF detected", "connection_failure (08006)"),
+    ] {
+        assert_eq!(names(text), [expected], "{text}");
+    }
+}
