@@ -2,7 +2,6 @@
 
 use super::{Stage, fed, text};
 use crate::support::wait_for;
-use std::process::Stdio;
 
 /// Shows what each statement returns; with several connections a statement begins with the number of one.
 const PROGRAM: &str = r#"
@@ -23,7 +22,7 @@ for line in sys.stdin:
 "#;
 
 /// What the statements return, a line each without the statement, and what contend prints.
-fn run(stage: &Stage, options: &[&str], file: &str, statements: &[&str]) -> (Vec<String>, String) {
+pub fn run(stage: &Stage, options: &[&str], file: &str, statements: &[&str]) -> (Vec<String>, String) {
     let path = stage.path(file).display().to_string();
     let input: String = statements.iter().map(|sql| format!("{sql}\n")).collect();
     let output = fed(stage.shim(options, &["python3", "-c", PROGRAM, &path]), &input);
@@ -151,7 +150,7 @@ fn a_statement_for_an_older_schema_is_translated_again() {
 }
 
 #[test]
-fn locks_are_busy_and_a_deadlock_ends_the_transaction() {
+fn locks_are_busy() {
     let stage = Stage::mariadb();
     let statements = [
         "1 CREATE TABLE t (id INTEGER PRIMARY KEY, n INTEGER)",
@@ -180,29 +179,6 @@ fn locks_are_busy_and_a_deadlock_ends_the_transaction() {
         [&format!("{busy} False"), &format!("{busy} True"), &format!("{busy} False")]
     );
     assert_eq!([&lines[8], &lines[11], &lines[15]], ["[(2,)] True", "[(1,), (2,)] False", "[] True"]);
-    // Two programs wait for each other: one gets an error that tells it to begin again.
-    let path = stage.path("a.db").display().to_string();
-    let script = "import sqlite3, sys, time\n\
-        c = sqlite3.connect(sys.argv[1], isolation_level=None, timeout=10)\n\
-        mine, other = int(sys.argv[2]), 3 - int(sys.argv[2])\n\
-        while True:\n\
-        \x20   c.execute('BEGIN')\n\
-        \x20   try:\n\
-        \x20       c.execute('UPDATE t SET n = n + 10 WHERE id = ?', (mine,)); time.sleep(0.7)\n\
-        \x20       c.execute('UPDATE t SET n = n + 10 WHERE id = ?', (other,)); c.execute('COMMIT'); break\n\
-        \x20   except sqlite3.Error as e:\n\
-        \x20       print(e.sqlite_errorname, c.in_transaction)\n\
-        \x20       try: c.execute('SELECT * FROM t')\n\
-        \x20       except sqlite3.Error as e: print(e.sqlite_errorname)\n\
-        \x20       c.execute('ROLLBACK')\n";
-    let children = ["1", "2"].map(|mine| {
-        let mut command = stage.shim(&[], &["python3", "-c", script, &path, mine]);
-        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started")
-    });
-    let said: String = children.map(|child| text(&child.wait_with_output().expect("ended").stdout)).concat();
-    assert!(said.starts_with("SQLITE_BUSY_SNAPSHOT True\nSQLITE_BUSY_SNAPSHOT\n"), "{said}");
-    let (lines, _) = run(&stage, &[], "a.db", &["1 SELECT n FROM t ORDER BY id"]);
-    assert_eq!(lines, ["[(21,), (22,)] False"], "both have committed, once each");
 }
 
 /// A process that ends between the steps of a change leaves them to the next one.
@@ -274,6 +250,54 @@ fn a_change_whose_program_is_killed_is_carried_out_or_not() {
         lines,
         ["[(1, 'x', None)] False", "[('CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT, b TEXT)',)] False"]
     );
+}
+
+/// The change waits for a lock when its connection is lost: the program cannot know whether it comes.
+#[test]
+fn a_change_whose_connection_is_lost_may_come_later_as_its_error_says() {
+    let stage = Stage::mariadb();
+    run(&stage, &[], "a.db", &["1 CREATE TABLE t (id INTEGER PRIMARY KEY)", "1 INSERT INTO t VALUES (1)"]);
+    let name = stage.server.asked("SELECT TABLE_SCHEMA FROM information_schema.TABLES WHERE TABLE_NAME = 't'");
+    let lock = format!("LOCK TABLES `{name}`.t WRITE; SELECT SLEEP(4);");
+    let waiting = "SELECT ID FROM information_schema.PROCESSLIST WHERE STATE LIKE 'Waiting for table metadata%'";
+    let lines = std::thread::scope(|scope| {
+        scope.spawn(|| stage.server.asked(&lock));
+        let sleeping = "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE STATE = 'User sleep'";
+        wait_for("the lock", || stage.server.asked(sleeping) == "1");
+        let changing = scope.spawn(|| run(&stage, &[], "a.db", &["1 ALTER TABLE t ADD COLUMN b TEXT"]).0);
+        wait_for("the change", || !stage.server.asked(waiting).is_empty());
+        stage.server.asked(&format!("KILL {}", stage.server.asked(waiting)));
+        changing.join().expect("ended")
+    });
+    assert!(
+        lines[0].starts_with("SQLITE_IOERR ") && lines[0].contains("the change may be completed later"),
+        "{lines:?}"
+    );
+    assert_eq!(run(&stage, &[], "a.db", &["1 SELECT * FROM t"]).0, ["[(1, None)] False"]);
+}
+
+/// Savepoints of which the server has nothing yet are not rows that a transaction has used.
+#[test]
+fn a_change_of_the_schema_may_follow_savepoints() {
+    let stage = Stage::mariadb();
+    let statements = [
+        "1 BEGIN",
+        "1 SAVEPOINT a",
+        "1 SAVEPOINT b",
+        "1 ROLLBACK TO b",
+        "1 RELEASE b",
+        "1 CREATE TABLE t (id INTEGER PRIMARY KEY)",
+        "1 INSERT INTO t VALUES (1)",
+        "1 SAVEPOINT c",
+        "1 INSERT INTO t VALUES (2)",
+        "1 ROLLBACK TO c",
+        "1 RELEASE a",
+        "1 COMMIT",
+        "1 SELECT * FROM t",
+    ];
+    let (lines, _) = run(&stage, &[], "a.db", &statements);
+    assert_eq!(lines[5], "[] True");
+    assert_eq!(lines[12], "[(1,)] False", "{lines:?}");
 }
 
 #[test]

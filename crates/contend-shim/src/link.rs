@@ -435,6 +435,14 @@ impl Link {
                 "MariaDB has committed what came after this savepoint: CREATE, ALTER or DROP".into(),
             ));
         }
+        let savepoint = format!("SAVEPOINT s{place}");
+        if let Some(transaction) = &mut self.transaction
+            && let Some(at) = transaction.queued.iter().position(|queued| *queued == savepoint)
+        {
+            // The server has nothing of it.
+            transaction.queued.truncate(at + usize::from(word != "RELEASE SAVEPOINT"));
+            return Ok(());
+        }
         let queued = self.queued();
         let mut batch: Vec<Message> = queued.into_iter().map(plain).collect();
         batch.push(plain(format!("{word} s{place}")));

@@ -62,8 +62,10 @@ impl Change<'_> {
                 done += usize::from(carried_out.is_ok());
             }
             if let Err(trouble) = carried_out.and_then(|()| change.adapt_keys(keys)) {
-                let is_lost = matches!(trouble, Trouble::Lost(_));
-                if !is_lost && (done == 0 || change.is_created_undone(&statements[0])) {
+                if let Trouble::Lost(words) = trouble {
+                    return Err(Trouble::Lost(format!("{words}; the change may be completed later")));
+                }
+                if done == 0 || change.is_created_undone(&statements[0]) {
                     change.finish(version, &[])?;
                 }
                 return Err(trouble);

@@ -1,0 +1,114 @@
+//! Locks and conflicts of real servers, as programs see them: SQLITE_BUSY and SQLITE_BUSY_SNAPSHOT.
+
+use super::mariadb::run;
+use super::{Stage, text};
+use std::process::Stdio;
+
+const TABLE: [&str; 2] =
+    ["1 CREATE TABLE t (id INTEGER PRIMARY KEY, n INTEGER)", "1 INSERT INTO t VALUES (1, 0), (2, 0)"];
+
+fn lines(stage: &Stage, statements: &[&str]) -> Vec<String> {
+    run(stage, &[], "a.db", &[&TABLE, statements].concat()).0.split_off(TABLE.len())
+}
+
+/// `55P03`: a lock that is not released in time is SQLITE_BUSY, and leaves the transaction as it was.
+#[test]
+fn a_lock_of_postgresql_is_busy() {
+    let stage = Stage::start();
+    let lines = lines(
+        &stage,
+        &[
+            "1 BEGIN",
+            "1 UPDATE t SET n = 1 WHERE id = 1",
+            "2 UPDATE t SET n = 2 WHERE id = 1",
+            "2 BEGIN",
+            "2 UPDATE t SET n = 2 WHERE id = 2",
+            "2 UPDATE t SET n = 2 WHERE id = 1",
+            "2 SELECT n FROM t WHERE id = 2",
+            "2 COMMIT",
+            "1 COMMIT",
+            "1 SELECT n FROM t ORDER BY id",
+            "1 BEGIN IMMEDIATE",
+            "2 BEGIN IMMEDIATE",
+            "1 COMMIT",
+            "2 BEGIN IMMEDIATE",
+        ],
+    );
+    let busy = |inside| format!("SQLITE_BUSY database is locked {inside}");
+    assert_eq!([&lines[2], &lines[5], &lines[11]], [&busy("False"), &busy("True"), &busy("False")], "{lines:?}");
+    assert_eq!([&lines[6], &lines[9], &lines[13]], ["[(2,)] True", "[(1,), (2,)] False", "[] True"], "{lines:?}");
+}
+
+/// `40001`: a transaction that would overwrite what it has not read, or that could not have run after or before another one,
+/// gets SQLITE_BUSY_SNAPSHOT; after ROLLBACK it may be repeated.
+#[test]
+fn a_serialization_failure_of_postgresql_is_busy_snapshot() {
+    let stage = Stage::start();
+    let lines = lines(
+        &stage,
+        &[
+            "1 BEGIN",
+            "1 SELECT n FROM t ORDER BY id",
+            "2 UPDATE t SET n = 2 WHERE id = 1",
+            "1 UPDATE t SET n = n + 1 WHERE id = 1",
+            "1 ROLLBACK",
+            "1 BEGIN",
+            "1 UPDATE t SET n = n + 1 WHERE id = 1",
+            "1 COMMIT",
+            // Each reads what the other writes.
+            "1 BEGIN",
+            "2 BEGIN",
+            "1 SELECT sum(n) FROM t",
+            "2 SELECT sum(n) FROM t",
+            "1 INSERT INTO t VALUES (3, 3)",
+            "2 INSERT INTO t VALUES (4, 3)",
+            "1 COMMIT",
+            "2 COMMIT",
+            "2 SELECT * FROM t ORDER BY id",
+        ],
+    );
+    let snapshot = |inside| format!("SQLITE_BUSY_SNAPSHOT database is locked {inside}");
+    assert_eq!([&lines[3], &lines[15]], [&snapshot("True"), &snapshot("False")], "{lines:?}");
+    assert_eq!(
+        [4, 6, 7, 14].map(|at| lines[at].as_str()),
+        ["[] False", "[] True", "[] False", "[] False"],
+        "{lines:?}"
+    );
+    assert_eq!(lines[16], "[(1, 3), (2, 0), (3, 3)] False", "{lines:?}");
+}
+
+/// Two programs wait for each other (`40P01`, 1213): one gets an error that tells it to begin again.
+#[test]
+fn a_deadlock_is_busy_snapshot() {
+    for stage in Stage::both() {
+        lines(&stage, &[]);
+        let path = stage.path("a.db").display().to_string();
+        let script = "import sqlite3, sys, time\n\
+            c = sqlite3.connect(sys.argv[1], isolation_level=None, timeout=10)\n\
+            mine, other = int(sys.argv[2]), 3 - int(sys.argv[2])\n\
+            while True:\n\
+            \x20   c.execute('BEGIN')\n\
+            \x20   try:\n\
+            \x20       c.execute('UPDATE t SET n = n + 10 WHERE id = ?', (mine,)); time.sleep(0.7)\n\
+            \x20       c.execute('UPDATE t SET n = n + 10 WHERE id = ?', (other,)); c.execute('COMMIT'); break\n\
+            \x20   except sqlite3.Error as e:\n\
+            \x20       print(e.sqlite_errorname, c.in_transaction)\n\
+            \x20       try: c.execute('SELECT * FROM t')\n\
+            \x20       except sqlite3.Error as e: print(e.sqlite_errorname)\n\
+            \x20       c.execute('ROLLBACK')\n";
+        let children = ["1", "2"].map(|mine| {
+            let mut command = stage.shim(&[], &["python3", "-c", script, &path, mine]);
+            command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started")
+        });
+        let said: String = children.map(|child| text(&child.wait_with_output().expect("ended").stdout)).concat();
+        assert!(said.starts_with("SQLITE_BUSY_SNAPSHOT True\n"), "{said}");
+        if stage.is_mariadb() {
+            assert!(said.starts_with("SQLITE_BUSY_SNAPSHOT True\nSQLITE_BUSY_SNAPSHOT\n"), "it is rolled back: {said}");
+        } else {
+            let deadlocks = "SELECT sum(deadlocks) > 0 FROM pg_stat_database";
+            crate::support::wait_for("the count of deadlocks", || stage.server.asked(deadlocks) == "t");
+        }
+        let (lines, _) = run(&stage, &[], "a.db", &["1 SELECT n FROM t ORDER BY id"]);
+        assert_eq!(lines, ["[(20,), (20,)] False"], "both have committed, once each");
+    }
+}
