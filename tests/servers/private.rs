@@ -142,22 +142,23 @@ fn over_tcp_the_password_is_nowhere() {
     place.assert_nothing_left();
 }
 
-/// A command that must not get in, and how it is refused.
-type Login = (Vec<String>, &'static str);
+/// The user that must not get in, the command, and how it is refused.
+type Login = (&'static str, Vec<String>, &'static str);
 
 /// A command that another user of the machine gives; where the test is not root, the same user.
-fn as_another_user(place: &Place, args: &[String]) -> Said {
-    let user: &[&str] =
-        if is_root() { &["setpriv", "--reuid=games", "--regid=games", "--clear-groups"] } else { &["env"] };
-    let mut command = Command::new(user[0]);
-    command.args(&user[1..]).args(args).current_dir("/").env("HOME", place.sockets.path());
+fn as_another_user(place: &Place, user: &str, args: &[String]) -> Said {
+    let mut command = Command::new(if is_root() { "setpriv" } else { "env" });
+    if is_root() {
+        command.args([&format!("--reuid={user}"), "--regid=nogroup", "--clear-groups"]);
+    }
+    command.args(args).current_dir("/").env("HOME", place.sockets.path());
     command.output().expect("the client starts").into()
 }
 
-/// Tries `logins` (without a password, for a port and a socket's directory; the last by the socket) on the server of a
-/// trial over TCP, until each has been refused in its way three times; none may get in. Its own user may enter by the
-/// socket, so without root that login is left out.
-fn refuses_other_users(engine: &str, configuration: &str, logins: &dyn Fn(&str, &str) -> Vec<Login>) {
+/// Tries `logins` (without a password, for a port and a socket's directory; first those over TCP, then those by the socket) on the
+/// server of a trial over TCP, until each has been refused in its way three times; none may get in. Without root all
+/// are of the user of contend, who may enter by the socket: then those by the socket are left out.
+fn refuses_other_users(engine: &str, configuration: &str, logins: &dyn Fn(&str, &str) -> [Vec<Login>; 2]) {
     let place = Place::new();
     let contender = format!("{engine}:transport=tcp");
     let mut child = place.start(&["--contender", &contender, "--only", "*tcp*", "--rounds", "1", "--window", "4s"]);
@@ -169,14 +170,15 @@ fn refuses_other_users(engine: &str, configuration: &str, logins: &dyn Fn(&str, 
         let Some(port) = port.map(|port| port.trim_matches('\'')) else { continue };
         let socket = fs::read_dir(place.sockets.path()).expect("readable").flatten().next();
         let socket = socket.map(|entry| entry.path().display().to_string()).unwrap_or_default();
-        let mut logins = logins(port, &socket);
-        if !is_root() {
-            logins.pop();
+        let [mut logins, by_socket] = logins(port, &socket);
+        if is_root() {
+            logins.extend(by_socket);
+        } else {
             println!("NOT VERIFIED: {engine} keeps other users out of its socket; this needs root");
         }
-        let said: Vec<Said> = logins.iter().map(|(login, _)| as_another_user(&place, login)).collect();
+        let said: Vec<Said> = logins.iter().map(|(user, login, _)| as_another_user(&place, user, login)).collect();
         assert!(said.iter().all(|said| said.code != Some(0)), "somebody else got in: {said:?}");
-        refused += i32::from(logins.iter().zip(&said).all(|((_, words), said)| said.err.contains(words)));
+        refused += i32::from(logins.iter().zip(&said).all(|((.., words), said)| said.err.contains(words)));
     }
     child.wait().expect("it ends");
     assert_eq!(refused, 3, "the server must have been reached, and have refused");
@@ -184,7 +186,7 @@ fn refuses_other_users(engine: &str, configuration: &str, logins: &dyn Fn(&str, 
 }
 
 #[test]
-fn no_other_user_of_the_machine_gets_into_a_postgres_over_tcp() {
+fn no_other_user_of_the_machine_gets_into_a_postgres() {
     refuses_other_users("postgres", "postgresql.conf", &|port, socket| {
         let psql = |host: &str, port: &str, user: &str, database: &str| {
             let words = ["psql", "-w", "-h", host, "-p", port, "-U", user, "-d", database, "-c", "SELECT 1"];
@@ -194,12 +196,15 @@ fn no_other_user_of_the_machine_gets_into_a_postgres_over_tcp() {
         let replication = psql("127.0.0.1", port, "contend", "dbname=postgres replication=database");
         let by_socket = psql(socket, port, "contend", "postgres");
         let no_password = "no password supplied";
-        vec![(superuser, no_password), (replication, no_password), (by_socket, "Permission denied")]
+        // Servers of root belong to `nobody`, who may enter the directory.
+        let closed =
+            [("games", by_socket.clone(), "Permission denied"), ("nobody", by_socket, "Peer authentication failed")];
+        [vec![("games", superuser, no_password), ("games", replication, no_password)], closed.to_vec()]
     });
 }
 
 #[test]
-fn no_other_user_of_the_machine_gets_into_a_mariadb_over_tcp() {
+fn no_other_user_of_the_machine_gets_into_a_mariadb() {
     refuses_other_users("mariadb", "contend.cnf", &|port, socket| {
         let login = |args: &[&str]| {
             let words = ["mariadb", "--no-defaults", "--connect-timeout=5", "-u", "root", "-e", "SELECT 1"];
@@ -207,7 +212,8 @@ fn no_other_user_of_the_machine_gets_into_a_mariadb_over_tcp() {
         };
         let by_socket = login(&["-S", &format!("{socket}/mariadb.sock")]);
         let by_tcp = login(&["--protocol=tcp", "-h", "127.0.0.1", "-P", port]);
-        vec![(by_tcp, "Access denied"), (by_socket, "(13")]
+        let closed = [("games", by_socket.clone(), "(13"), ("nobody", by_socket, "Access denied")];
+        [vec![("games", by_tcp, "Access denied")], closed.to_vec()]
     });
 }
 
@@ -305,17 +311,16 @@ fn nothing_is_left_after_ctrl_c_or_a_kill() {
 
 /// Tool and janitor are killed at the same time: no process is left that could stop the server. In the background of a
 /// script, SIGQUIT is ignored.
-#[test]
-fn a_server_ends_with_a_tool_that_dies_together_with_its_janitor() {
+fn ends_with_its_tool_and_janitor(contender: &str, program: &str) {
     let place = Place::new();
-    let args = ["run", &study(), "--out", "record", "--quiet", "--rounds", "2", "--only", "postgres durable"];
+    let args = ["run", &study(), "--out", "record", "--quiet", "--rounds", "2", "--only", contender];
     let run = place.command(&args);
     let mut child = Command::new("sh");
     child.args(["-c", "trap '' HUP INT QUIT && exec \"$@\"", "sh", tool()]).args(run.get_args());
     child.envs(run.get_envs().filter_map(|(name, value)| Some((name, value?)))).current_dir(place.bench.dir.path());
     let mut child = child.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("the tool starts");
     wait_for("a first trial", || place.bench.path("record/trials/0001").exists());
-    wait_for("a server", || !place.servers("postgres").is_empty());
+    wait_for("a server", || !place.servers(program).is_empty());
     let kill = |signal: &str, pid: &str| Command::new("kill").args([signal, pid]).status().expect("kill");
     let tool = child.id().to_string();
     kill("-STOP", &tool);
@@ -328,11 +333,17 @@ fn a_server_ends_with_a_tool_that_dies_together_with_its_janitor() {
     kill("-KILL", janitor);
     kill("-KILL", &tool);
     child.wait().expect("it ends");
-    wait_for("the server to end", || place.servers("postgres").is_empty());
+    wait_for("the server to end", || place.servers(program).is_empty());
     assert_eq!(fs::read_dir(place.sockets.path()).expect("readable").count(), 1, "its socket's directory is left");
     place.contend(&["run", "--resume", "record", "--quiet"]).ran();
     assert_eq!(record(&place).trials.len(), 2);
     place.assert_nothing_left();
+}
+
+#[test]
+fn a_server_ends_with_a_tool_that_dies_together_with_its_janitor() {
+    ends_with_its_tool_and_janitor("postgres durable", "postgres");
+    ends_with_its_tool_and_janitor("mariadb durable", "mariadbd");
 }
 
 #[test]

@@ -63,6 +63,7 @@ fn in_words(failing: &Failing, contender: &contend::study::model::Contender, los
                 socket: (server.socket)(None),
                 port: None,
                 connections: 4,
+                only: None,
             };
             let (name, text) = (server.configuration)(&contender.settings, &layout);
             let _ = writeln!(out, "  {}", (server.start)(&layout).join(" "));

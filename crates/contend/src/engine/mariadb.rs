@@ -72,6 +72,7 @@ const SERVER: Server = Server {
         vec![command]
     },
     configuration,
+    access: |_| vec![],
     start: |layout| {
         let configuration = layout.data.join(CONFIGURATION);
         vec!["mariadbd".to_string(), format!("--defaults-file={}", configuration.display())]
@@ -81,10 +82,11 @@ const SERVER: Server = Server {
     abort: Signal::Kill,
     version: "SELECT version()",
     // A new data directory has a root without a password on every interface.
-    provision: || {
-        ["DELETE FROM mysql.global_priv WHERE Host <> 'localhost' OR User = ''", "FLUSH PRIVILEGES"]
-            .map(str::to_string)
-            .to_vec()
+    provision: |layout| {
+        let others = ["DELETE FROM mysql.global_priv WHERE Host <> 'localhost' OR User = ''", "FLUSH PRIVILEGES"];
+        // The user of the server has the name of the one who may log in, as this plugin requires.
+        let by_socket = layout.only.map(|user| format!("ALTER USER {user}@localhost IDENTIFIED VIA unix_socket"));
+        others.map(str::to_string).into_iter().chain(by_socket).collect()
     },
     let_in: |password| {
         vec![
@@ -393,6 +395,7 @@ mod tests {
             socket: "s".to_string(),
             port: None,
             connections: 1,
+            only: None,
         };
         let (_, text) = configuration(&Settings::new(), &layout);
         assert!(text.contains("datadir = \"/a b#\\\"c\"\n"), "{text}");

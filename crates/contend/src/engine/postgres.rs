@@ -74,12 +74,13 @@ const SERVER: Server = Server {
         vec![command]
     },
     configuration,
+    access,
     start: |layout| vec!["postgres".to_string(), "-D".to_string(), layout.data.display().to_string()],
     socket: |port| format!(".s.PGSQL.{}", port.unwrap_or(5432)),
     stop: Signal::Interrupt,
     abort: Signal::Quit,
     version: "SHOW server_version",
-    provision: Vec::new,
+    provision: |_| vec![],
     let_in: |password| vec![format!("ALTER ROLE contend PASSWORD '{password}'")],
     create_database: |name| format!("CREATE DATABASE {} TEMPLATE template0", quoted(name, '"')),
     drop_database: |name| format!("DROP DATABASE IF EXISTS {} WITH (FORCE)", quoted(name, '"')),
@@ -253,7 +254,25 @@ fn configuration(settings: &Settings, layout: &Layout) -> (&'static str, String)
     for name in sessions::own_settings(&ENGINE) {
         line(name, &in_configuration(name, ENGINE.own_value(settings, name)));
     }
+    if layout.only.is_some() {
+        for (setting, file) in [("hba_file", HBA_FILE), ("ident_file", IDENT_FILE)] {
+            line(setting, &layout.data.join(file).display().to_string().replace('\'', "''"));
+        }
+    }
     ("postgresql.conf", text)
+}
+
+const HBA_FILE: &str = "contend_hba.conf";
+const IDENT_FILE: &str = "contend_ident.conf";
+
+/// By the socket the one user of the machine, as the kernel names it; over TCP by password. They replace the files of initdb, by
+/// which all who reach the socket may log in, for as long as contend runs the server.
+fn access(layout: &Layout) -> Vec<(&'static str, String)> {
+    let Some(user) = layout.only else { return vec![] };
+    let rules = ["local {} all peer map=contend", "host {} all 127.0.0.1/32 scram-sha-256"];
+    let lines =
+        ["all", "replication"].iter().flat_map(|databases| rules.map(|rule| rule.replace("{}", databases) + "\n"));
+    vec![(HBA_FILE, lines.collect()), (IDENT_FILE, format!("contend {user} {}\n", SERVER.user))]
 }
 
 fn setup(settings: &Settings) -> Setup {
@@ -388,6 +407,7 @@ mod tests {
             socket: (SERVER.socket)(Some(5999)),
             port: Some(5999),
             connections: 4,
+            only: None,
         };
         let (_, text) = configuration(&settings(&[("shared_buffers", "256")]), &layout);
         for line in ["shared_buffers = '256MB'", "listen_addresses = '127.0.0.1'", "port = '5999'", "fsync = 'on'"] {

@@ -31,6 +31,8 @@ pub struct Server {
     pub initialise: fn(&Layout) -> Vec<Vec<String>>,
     /// Name of the configuration file in the data directory, and its text.
     pub configuration: fn(&Settings, &Layout) -> (&'static str, String),
+    /// Names and texts of further files in the data directory, which the configuration names: who may log in.
+    pub access: fn(&Layout) -> Vec<(&'static str, String)>,
     /// The command that starts it in the foreground, program first.
     pub start: fn(&Layout) -> Vec<String>,
     /// File name of its Unix socket, which may depend on the port.
@@ -42,7 +44,7 @@ pub struct Server {
     /// Asks a running server for its version.
     pub version: &'static str,
     /// Statements in the first database of a new data directory, such as those that shut outsiders out.
-    pub provision: fn() -> Vec<String>,
+    pub provision: fn(&Layout) -> Vec<String>,
     /// Statements that allow contend's user over TCP, with this password.
     pub let_in: fn(&str) -> Vec<String>,
     /// The statement that creates a database.
@@ -137,6 +139,8 @@ pub struct Layout {
     pub port: Option<u16>,
     /// Connections it must be able to serve.
     pub connections: u32,
+    /// The user of the machine who alone may log in by the socket; `None`: all who may enter its directory.
+    pub only: Option<&'static str>,
 }
 
 impl Layout {

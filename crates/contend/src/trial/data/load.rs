@@ -5,6 +5,7 @@ use crate::engine::dsn::Dsn;
 use crate::engine::server::Server;
 use crate::engine::{Engine, Settings};
 use crate::trial::data::{disk, place};
+use crate::trial::server::identity::Identity;
 use crate::trial::server::private::{Programs, Running, Start, initialise};
 use crate::trial::stop::Cancelled;
 use crate::trial::watch::janitor::Janitor;
@@ -193,10 +194,12 @@ fn key(wanted: &Wanted<'_>, programs: Option<&Programs>) -> Result<String> {
             socket: String::new(),
             port: None,
             connections: 1,
+            only: Identity::only(),
         };
         let made = (server.initialise)(&layout).concat().join(" ");
         let databases = wanted.workload.databases;
-        let sql = [wanted.workload.schema_sql(), wanted.workload.index_sql(), (server.provision)()].concat().join("\n");
+        let sql = [wanted.workload.schema_sql(), wanted.workload.index_sql(), (server.provision)(&layout)];
+        let sql = sql.concat().join("\n");
         hash.update(format!("{} {} {databases}\n{made}\n{sql}", wanted.engine.name, programs.version(server)?));
     }
     Ok(hex(&hash.finalize()[..KEY_DIGITS / 2]))
@@ -248,7 +251,8 @@ fn load_server(
 /// Creates and loads every database of a new server; returns the number of rows.
 fn fill(running: &Running<'_>, server: &Server, wanted: &Wanted<'_>, admin: &mut Admin<'_>) -> Result<u64> {
     let first = script_target(wanted.engine, &running.inside(server.first_database));
-    admin.sql(&first, (server.provision)()).with_context(|| format!("cannot set up {}", server.title))?;
+    let provision = (server.provision)(running.layout());
+    admin.sql(&first, provision).with_context(|| format!("cannot set up {}", server.title))?;
     let mut rows = 0;
     for database in database_names(wanted.workload.databases) {
         admin.sql(&first, [(server.create_database)(&database)])?;

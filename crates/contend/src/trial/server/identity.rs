@@ -48,6 +48,11 @@ impl Identity {
         Ok(Self { become_other: Some(ids.unwrap_or((NOBODY, NOBODY))) })
     }
 
+    /// The user who alone may log in to servers that run as another user: other programs may run as that one, too.
+    pub fn only() -> Option<&'static str> {
+        rustix::process::geteuid().is_root().then_some("root")
+    }
+
     /// Whether servers may enter a directory.
     pub fn may_enter(dir: &Path) -> bool {
         !rustix::process::geteuid().is_root() || dir.ancestors().all(may_pass)

@@ -172,6 +172,7 @@ pub fn initialise(
         socket: String::new(),
         port: None,
         connections: 1,
+        only: Identity::only(),
     };
     for line in (server.initialise)(&layout) {
         let file = File::create(&log).with_context(|| format!("cannot create {}", log.display()))?;
@@ -215,11 +216,14 @@ impl<'j> Running<'j> {
             socket: (server.socket)(port),
             port,
             connections: start.connections,
+            only: Identity::only(),
         };
-        let (name, text) = (server.configuration)(start.settings, &layout);
-        let configuration = start.data.join(name);
-        std::fs::write(&configuration, text).with_context(|| format!("cannot write {}", configuration.display()))?;
-        identity.own(&configuration)?;
+        let configuration = (server.configuration)(start.settings, &layout);
+        for (name, text) in std::iter::once(configuration).chain((server.access)(&layout)) {
+            let file = start.data.join(name);
+            std::fs::write(&file, text).with_context(|| format!("cannot write {}", file.display()))?;
+            identity.own(&file)?;
+        }
         let log = File::create(&start.log).with_context(|| format!("cannot create {}", start.log.display()))?;
         let child = start
             .programs
@@ -300,6 +304,10 @@ impl<'j> Running<'j> {
     /// The address contend itself uses: over the socket.
     pub fn inside(&self, database: &str) -> Database {
         Database::Server(self.server.by_socket(&self.layout, database))
+    }
+
+    pub fn layout(&self) -> &Layout {
+        &self.layout
     }
 
     pub fn pid(&self) -> u32 {
