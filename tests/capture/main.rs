@@ -12,6 +12,7 @@ mod given;
 mod keys;
 mod mariadb;
 mod matrix;
+mod of_server;
 mod on_server;
 mod replay;
 mod round_trip;
@@ -24,6 +25,7 @@ use serde_json::Value;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 use support::{Bench, Said, root};
 
 fn script(name: &str) -> String {
@@ -84,6 +86,18 @@ fn counts(summary: &Value, begin: &str) -> [u64; 4] {
         let more = [number("count"), number("rows"), number("changes"), number("failed")];
         std::array::from_fn(|i| sums[i] + more[i])
     })
+}
+
+/// Replays a capture with a pause: as fast as possible, as captured, and four times as fast.
+fn keeps_pauses(pause: Duration, replay: impl Fn(&str) -> Said) {
+    let took = |speed| {
+        let outcome: Value = serde_json::from_str(&replay(speed).exits(0).out).expect("JSON");
+        Duration::from_nanos(outcome["replayed_ns"].as_u64().expect("a time"))
+    };
+    let [asap, captured, fast] = ["asap", "captured", "4"].map(took);
+    assert!(asap < pause, "{asap:?}");
+    assert!(captured >= pause, "{captured:?}");
+    assert!(fast >= pause / 4 && fast < pause, "{fast:?}");
 }
 
 /// Whether a program is there; says what is not verified otherwise.

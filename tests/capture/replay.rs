@@ -1,8 +1,9 @@
 //! Replaying a capture leaves the same tables.
 
-use super::{capture, database, script};
+use super::{capture, database, keeps_pauses, script};
 use crate::support::{Bench, Said};
 use serde_json::Value;
+use std::time::Duration;
 
 fn replayed(bench: &Bench) -> (Said, Value) {
     let said = bench.contend(&["replay", "taken", "--json"]);
@@ -229,6 +230,15 @@ fn connections_are_closed_after_their_last_statement_and_the_most_frequent_setti
     let study = std::fs::read_to_string(bench.path("taken/study.toml")).expect("a study");
     assert!(study.contains("busy_timeout = 0") && study.contains("synchronous = \"full\""), "{study}");
     assert!(!study.contains("synchronous = \"off\""), "{study}");
+}
+
+#[test]
+fn a_replay_keeps_the_pauses_of_a_program_or_shortens_them() {
+    let bench = Bench::new();
+    let program = "import sqlite3, time\ndb = sqlite3.connect('app.db', isolation_level=None)\n\
+                   db.execute('CREATE TABLE t (a)')\ntime.sleep(1.2)\ndb.execute('INSERT INTO t VALUES (1)')";
+    capture(&bench, &["--values=full"], &["python3", "-c", program]).exits(0);
+    keeps_pauses(Duration::from_millis(1200), |speed| bench.contend(&["replay", "taken", "--json", "--speed", speed]));
 }
 
 #[test]

@@ -307,9 +307,13 @@ fn cancellation_tls_and_the_end_of_the_capture() {
     drop(idle.stdin.take());
     idle.wait().expect("ended");
     assert_eq!(errors(&shown(&stage.place.bench)), [("57014".to_string(), 1)]);
-    for args in [&["replay", "taken"][..], &["capture", "to-workload", "taken"], &["run", "taken", "--quick"]] {
+    for (args, words) in [
+        (&["replay", "taken", "--to", &stage.to()][..], "capture again with --values=full"),
+        (&["capture", "to-workload", "taken"], "A workload is made of captures of SQLite only"),
+        (&["run", "taken", "--quick"], "`contend capture to-workload taken` says why"),
+    ] {
         let said = stage.place.contend(args).exits(2);
-        assert!(said.err.contains("captures of SQLite only") || said.err.contains("to-workload"), "{said:?}");
+        assert!(said.err.contains(words), "{said:?}");
     }
 }
 

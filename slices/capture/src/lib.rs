@@ -25,6 +25,7 @@ mod listening;
 mod literal;
 mod manifest;
 mod mysql_text;
+mod of_server;
 mod on_server;
 mod order;
 mod outcome;

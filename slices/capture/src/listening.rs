@@ -48,6 +48,12 @@ pub fn listen((listen, to): (&str, &str), out: &Path, values: Values, stop: &Ato
         address.ip(),
         address.port()
     ));
+    if values == Values::Full {
+        say(&format!(
+            "A replay needs a database with the content of now: copy it with {} before the program writes.",
+            if target.scheme == "mysql" { "mariadb-dump" } else { "pg_dump" }
+        ));
+    }
     let mut heard = |said: Said| {
         // Each client that is refused in the same way would repeat it.
         if manifest.missing.contains(&said.text) {

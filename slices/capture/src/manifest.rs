@@ -276,7 +276,12 @@ impl Manifest {
     /// It is the capture of a server.
     pub fn needs_sqlite(&self, what: &str) -> Result<()> {
         match &self.server {
-            Some(server) => bail!("{what} is there for captures of SQLite only; this one is of {}", server.address),
+            Some(server) => bail!(
+                "{what} is made of captures of SQLite only: this one is of {}, whose tables and rows are not in it. \
+                 Write a workload file (docs/workload-file.md), or repeat the capture: contend replay DIR --to {}://...",
+                server.address,
+                server.engine
+            ),
             None => Ok(()),
         }
     }

@@ -27,7 +27,8 @@ pub fn units(trace: &Trace, shapes: &Shapes, left_out: &mut BTreeSet<String>) ->
     for transaction in &all {
         transaction.calls.iter().for_each(|&call| inside[call] = true);
         match transaction.end {
-            End::Unfinished => {
+            // A server rolls back when the connection ends, if it has answered the last statement.
+            End::Unfinished if !trace.is_of_server || trace.calls[last_of(transaction)].is_pending() => {
                 left_out.insert(
                     "A transaction that had not ended was left out; its last statement may have committed.".into(),
                 );
@@ -48,12 +49,17 @@ pub fn units(trace: &Trace, shapes: &Shapes, left_out: &mut BTreeSet<String>) ->
     units
 }
 
+fn last_of(transaction: &Transaction) -> usize {
+    *transaction.calls.last().expect("a transaction has a call")
+}
+
 /// A time at which the transaction held the write lock; for a read-only one, its first statement.
 fn moment(transaction: &Transaction, trace: &Trace) -> u64 {
-    let place = if transaction.writes { transaction.calls.last() } else { transaction.calls.first() };
-    let call = &trace.calls[*place.expect("a transaction has a call")];
-    // A single statement holds the lock after its wait; a COMMIT holds it from the beginning.
-    call.at_ns + if transaction.began == Began::Alone { call.waited_ns } else { 0 }
+    let place = if transaction.writes { last_of(transaction) } else { transaction.calls[0] };
+    let call = &trace.calls[place];
+    // A single statement holds the lock after its wait, which a server does not show; a COMMIT from the beginning.
+    let waited_ns = if trace.is_of_server { call.duration_ns } else { call.waited_ns };
+    call.at_ns + if transaction.began == Began::Alone { waited_ns } else { 0 }
 }
 
 /// The captured pauses, made shorter by a factor or left out.

@@ -31,6 +31,9 @@ pub struct Replayed {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub left: Option<Left>,
     pub databases: Vec<Compared>,
+    /// Of a server's capture: both servers. Statements are compared then, and no tables.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub servers: Option<Servers>,
     /// Why no table was compared, as a sentence.
     pub not_compared: Option<String>,
 }
@@ -42,6 +45,16 @@ pub struct Divergence {
     pub count: u64,
     pub captured: String,
     pub replayed: String,
+}
+
+/// The captured server, and that of the replay.
+#[derive(Debug, Serialize)]
+pub struct Servers {
+    /// Product and version, such as `PostgreSQL 15.13`.
+    pub captured: String,
+    pub replayed: String,
+    /// The database of the replay, without the password.
+    pub address: String,
 }
 
 /// The final state of a database.
@@ -61,7 +74,9 @@ fn lossy<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
 
 impl Replayed {
     pub fn is_same(&self) -> bool {
-        self.not_compared.is_none() && self.databases.iter().all(|database| database.differ.is_empty())
+        let is_as_captured = self.servers.is_none() || self.diverged.is_empty();
+        let has_its_tables = self.databases.iter().all(|database| database.differ.is_empty());
+        self.not_compared.is_none() && is_as_captured && has_its_tables
     }
 }
 

@@ -1,11 +1,12 @@
 //! `contend replay`: arguments and output.
 
-use crate::manifest::{Manifest, make_private};
+use crate::manifest::{Manifest, Server, make_private};
+use crate::of_server;
 use crate::on_server;
-use crate::outcome::{Refused, Replayed};
+use crate::outcome::{Refused, Replayed, Servers};
 use crate::own_dir::OwnDir;
 use crate::replay::replay;
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result, bail};
 use clap::{ArgMatches, FromArgMatches, Parser, ValueHint};
 use contend::cli::{INVALID, OK, STOPPED, print, stop_on_signals};
 use contend::slice::Verb;
@@ -14,7 +15,7 @@ use contend::stats::precision::counted;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-/// Do again what was captured, on copies of the databases or on a server, and compare the tables at the end
+/// Do again what was captured, on copies of the databases or on a server, and compare the results
 #[derive(Parser)]
 #[command(after_help = "Examples:
   contend capture --out day --values=full -- python3 app.py
@@ -22,12 +23,19 @@ use std::path::{Path, PathBuf};
   contend replay day --speed captured    with the captured pauses; `--speed 4` four times as fast
   contend replay day --to 'postgres://me@db/test?password_env=PW'
                                          on an empty database of PostgreSQL or MariaDB
+  contend replay clients --to 'postgres://me@new/copy?password_env=PW'
+                                         clients of a server, on a copy of their database on a newer one
 
 Transactions are carried out one after the other, in the order in which they held the write lock. The program's own \
 databases are not touched. The capture needs --values=full. With --to all statements are translated first, and nothing is \
-written if one has no translation; docs/capture.md explains the rest.
+written if one has no translation.
 
-Exit status: 0 the tables are the same, 1 they differ, 2 nothing could be compared, usage or environment, 130 stopped.")]
+A capture of a server's clients (--listen) needs --to, with a database of the same product that has the content of the \
+beginning: copy it with pg_dump or mariadb-dump before the capture. Results of statements are compared, not tables. \
+docs/capture.md explains the rest.
+
+Exit status: 0 the tables are the same (of a server's clients: all results), 1 they differ, 2 nothing could be compared, \
+usage or environment, 130 stopped.")]
 struct ReplayArgs {
     /// The capture
     #[arg(value_hint = ValueHint::DirPath)]
@@ -35,7 +43,8 @@ struct ReplayArgs {
     /// asap, captured, or how many times as fast as captured
     #[arg(long, default_value = "asap")]
     speed: String,
-    /// Address of an empty database on a server (postgres://, mysql://), in the form of --dsn
+    /// Address of an empty database on a server (postgres://, mysql://), in the form of --dsn; for a capture of clients, of
+    /// one with the content of the beginning
     #[arg(long, value_name = "ADDRESS")]
     to: Option<String>,
     /// Leave statements out that have no translation
@@ -56,9 +65,25 @@ pub const VERB: Verb = Verb {
     ..Verb::of::<ReplayArgs>()
 };
 
+impl ReplayArgs {
+    /// The database for a server's capture.
+    fn to_of_server(&self, server: &Server) -> Result<&str> {
+        let needed = || {
+            format!(
+                "this is a capture of {}: name a database that has the content of its beginning, --to \
+                 {}://USER@HOST/DATABASE",
+                server.address, server.engine
+            )
+        };
+        if self.skip_refused || self.keep.is_some() {
+            bail!("--keep and --skip-refused are for captures of SQLite; this one is of {}", server.address);
+        }
+        self.to.as_deref().with_context(needed)
+    }
+}
+
 fn run(args: &ReplayArgs) -> Result<u8> {
     let manifest = Manifest::read(&args.dir)?;
-    manifest.needs_sqlite("A replay")?;
     manifest.needs_values("A replay")?;
     let speed = match args.speed.as_str() {
         "asap" => None,
@@ -69,6 +94,10 @@ fn run(args: &ReplayArgs) -> Result<u8> {
         },
     };
     let stop = stop_on_signals()?;
+    if let Some(server) = &manifest.server {
+        let to = args.to_of_server(server)?;
+        return finish(args, of_server::replay(&args.dir, (&manifest, server), to, speed, &stop)?);
+    }
     let replay = |dir: &Path| match &args.to {
         None => replay(&args.dir, &manifest, dir, speed, &stop),
         Some(to) => {
@@ -87,6 +116,10 @@ fn run(args: &ReplayArgs) -> Result<u8> {
             replay(dir.path())?
         }
     };
+    finish(args, replayed)
+}
+
+fn finish(args: &ReplayArgs, replayed: Option<Replayed>) -> Result<u8> {
     let Some(replayed) = replayed else {
         contend::tell!("stopped: nothing was compared");
         return Ok(STOPPED);
@@ -116,6 +149,9 @@ fn text(replayed: &Replayed, kept: Option<&Path>) -> String {
             seconds(replayed.replayed_ns),
             seconds(replayed.captured_ns)
         );
+    }
+    if let Some(Servers { captured, replayed, address }) = &replayed.servers {
+        let _ = writeln!(out, "Captured on {captured}, replayed on {replayed} ({address}).");
     }
     for database in &replayed.databases {
         let path = database.path.display();

@@ -12,6 +12,10 @@ use std::path::{Path, PathBuf};
 /// Directory of the segments in a capture.
 pub const SEGMENTS: &str = "segments";
 
+/// What follows a server's PREPARE: the code of a failure in eight bytes, then the declared types, whose number is `b`.
+const PREPARE_CODE: usize = record::PREPARE_BYTES;
+const PREPARE_TYPES: usize = PREPARE_CODE + 8;
+
 /// Process and thread of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Who {
@@ -63,6 +67,16 @@ impl Raw {
     pub fn bytes(&self, at: usize, length: u64) -> &[u8] {
         let rest = self.bytes.get(at..).unwrap_or_default();
         &rest[..rest.len().min(usize::try_from(length).unwrap_or(usize::MAX))]
+    }
+
+    /// The code with which a server refused to prepare a statement, in a PREPARE.
+    pub fn prepare_code(&self) -> u64 {
+        self.u64(PREPARE_CODE)
+    }
+
+    /// Numbers of the types that a client declared for the parameters of a PREPARE; 0 leaves one to the server.
+    pub fn declared_types(&self) -> Vec<u32> {
+        (0..usize::from(self.b())).map(|i| self.u32(PREPARE_TYPES + i * size_of::<u32>())).collect()
     }
 
     /// Whether `t` is a time.

@@ -374,9 +374,8 @@ impl<'m> Known<'m> {
         let mut counts: BTreeMap<String, u64> = BTreeMap::new();
         let is_server = self.manifest.server.is_some();
         for call in self.trace.calls.iter().filter(|call| call.has_failed() && (call.rowid != 0 || !is_server)) {
-            let of_server = call.rowid.to_ne_bytes();
             let code = match is_server {
-                true => String::from_utf8_lossy(&of_server[..5]).trim_end_matches('\0').to_string(),
+                true => call.code_of_server(),
                 false => code_name(CodeSpace::Sqlite, call.rc.cast_unsigned()),
             };
             *counts.entry(code).or_default() += 1;

@@ -23,6 +23,8 @@ pub struct Trace {
     /// Calls, ordered by start.
     pub calls: Vec<Call>,
     pub lost: Lost,
+    /// Whether clients of a server were captured: their waits are not known.
+    pub is_of_server: bool,
     /// Difference of the segment files from those at the end of the capture, as a sentence.
     pub damage: Option<String>,
     pub from_ns: u64,
@@ -61,6 +63,8 @@ pub struct Connection {
     pub pragmas: Vec<String>,
     /// Uses of it that are not captured in full.
     pub notes: BTreeSet<u16>,
+    /// Of MariaDB: capabilities of the login that change results.
+    pub flags: u32,
 }
 
 impl Connection {
@@ -108,6 +112,7 @@ pub struct Call {
     pub prepare: (u64, u64),
     pub rows: u64,
     pub changes: i64,
+    /// Of a server: the code of the failure, in the first five bytes.
     pub rowid: u64,
     pub rc: i32,
     /// Whether the connection was outside of a transaction before and after.
@@ -117,6 +122,8 @@ pub struct Call {
     pub is_cut: bool,
     /// Whether its connection had a busy timeout or handler.
     pub may_wait: bool,
+    /// Of PostgreSQL: numbers of the parameters' types that the client declared.
+    pub types: Rc<[u32]>,
 }
 
 impl Call {
@@ -152,6 +159,11 @@ impl Call {
     pub fn has_failed(&self) -> bool {
         !matches!(self.rc, DONE | ROW) && !self.is_pending()
     }
+
+    /// A server's code of the failure: SQLSTATE, or MariaDB's number.
+    pub fn code_of_server(&self) -> String {
+        String::from_utf8_lossy(&self.rowid.to_ne_bytes()[..5]).trim_end_matches('\0').to_string()
+    }
 }
 
 struct Statement {
@@ -159,6 +171,7 @@ struct Statement {
     sql: Rc<str>,
     is_readonly: bool,
     values: BTreeMap<u16, Value>,
+    types: Rc<[u32]>,
     /// Time of its preparation and asleep there, until it is executed.
     prepare: (u64, u64),
     /// Its last execution.
@@ -187,6 +200,7 @@ impl Trace {
             connections: BTreeMap::new(),
             calls: vec![],
             lost,
+            is_of_server: manifest.server.is_some(),
             damage,
             from_ns: 0,
             to_ns: 0,
@@ -347,6 +361,7 @@ impl Reader<'_> {
             busy_timeout_ms: None,
             pragmas: vec![],
             notes: BTreeSet::new(),
+            flags: raw.u32(record::OPEN_FLAGS),
         };
         self.trace.processes.entry(raw.who.process).or_default();
         self.trace.connections.insert(raw.id(), connection);
@@ -362,7 +377,8 @@ impl Reader<'_> {
         let (rc, clock) = (raw.i32(record::PREPARE_RC), self.manifest.clock);
         if rc == 0 {
             let prepare = (clock.span(raw.u64(record::DURATION)), clock.span(raw.u64(record::PREPARE_WAITED)));
-            let statement = Statement { connection, sql, is_readonly, values: BTreeMap::new(), prepare, call: None };
+            let (values, types) = (BTreeMap::new(), raw.declared_types().into());
+            let statement = Statement { connection, sql, is_readonly, values, types, prepare, call: None };
             self.statements.insert(raw.id(), statement);
             return;
         }
@@ -371,7 +387,7 @@ impl Reader<'_> {
             rc,
             rows: 0,
             changes: 0,
-            rowid: 0,
+            rowid: raw.prepare_code(),
             inside_ns: clock.span(raw.u64(record::DURATION)),
             waited_ns: clock.span(raw.u64(record::PREPARE_WAITED)),
             before: is_outside,
@@ -411,6 +427,7 @@ impl Reader<'_> {
             after: raw.a() & state::AUTOCOMMIT_AFTER != 0,
             is_cut: false,
             may_wait: self.trace.connections.get(&connection).is_some_and(Connection::waits),
+            types: Rc::default(),
         }
     }
 
@@ -418,7 +435,7 @@ impl Reader<'_> {
         let Some(statement) = self.statements.get(&raw.id()) else { return };
         let connection = statement.connection;
         let mut call = self.call(raw, connection, How::Statement, &statement.sql);
-        call.is_readonly = statement.is_readonly;
+        (call.is_readonly, call.types) = (statement.is_readonly, Rc::clone(&statement.types));
         if raw.b() == 1
             && let Some(before) = statement.call
         {

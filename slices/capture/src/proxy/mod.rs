@@ -16,8 +16,8 @@ mod relay;
 mod spoken;
 mod writer;
 
-pub use door::{Said, Target};
-pub use mysql::offers_tls as mysql_offers_tls;
-pub use postgres::offers_tls as postgres_offers_tls;
+pub use door::{Said, Stream, Target};
+pub use mysql::{offers_tls as mysql_offers_tls, product};
+pub use postgres::{IS_ABORTED, Tag, is_commit, offers_tls as postgres_offers_tls};
 pub use relay::Relay;
 pub use writer::{Keys, Writers, now_ns};

@@ -104,6 +104,22 @@ pub struct Writer {
     seen: HashSet<u64>,
 }
 
+/// What the server answered to the preparation of a statement.
+pub struct Parsed<'p> {
+    /// 0 if it accepted the statement.
+    pub rc: i32,
+    /// The code of the failure.
+    pub code: [u8; 5],
+    /// Numbers of the types that the client declared for parameters.
+    pub types: &'p [u32],
+}
+
+impl Parsed<'_> {
+    pub fn refused(rc: i32, code: [u8; 5]) -> Self {
+        Parsed { rc, code, types: &[] }
+    }
+}
+
 /// An execution of a statement or of a text.
 pub struct Executed {
     /// Bits of `format::state`, and whether it continues an earlier one.
@@ -178,13 +194,13 @@ impl Writer {
         self.buffer.shrink_to(BUFFER_MAX);
     }
 
-    /// A connection that was opened at this time; `place` is server and database.
-    pub fn open(&mut self, id: u64, at_ns: u64, (place, version): (&str, &str), rc: i32) {
+    /// A connection that was opened at this time; `place` is server and database, `flags` those of MariaDB's protocol.
+    pub fn open(&mut self, id: u64, at_ns: u64, (place, version): (&str, &str), (rc, flags): (i32, u32)) {
         const LIBRARY: u64 = 1;
         let text = version.as_bytes();
         self.record((kind::LIBRARY, 0, 0), LIBRARY, text.len() as u64, &[text]);
         let (none, there) = (0u64.to_ne_bytes(), 1u64.to_ne_bytes());
-        let (rc, flags) = (rc.to_ne_bytes(), 0u32.to_ne_bytes());
+        let (rc, flags) = (rc.to_ne_bytes(), flags.to_ne_bytes());
         let parts = [&none[..], &rc, &flags, &none, &there, &LIBRARY.to_ne_bytes(), place.as_bytes(), b"\0"];
         self.record((kind::OPEN, 0, 0), id, at_ns, &parts);
     }
@@ -209,12 +225,22 @@ impl Writer {
         number
     }
 
-    /// A prepared statement; `rc` is 0 if the server accepted it.
-    pub fn prepare(&mut self, id: u64, (connection, sql): (u64, u64), (at_ns, duration_ns): (u64, u64), rc: i32) {
+    /// A prepared statement, or with `id` 0 one that was refused.
+    pub fn prepare(
+        &mut self,
+        id: u64,
+        (connection, sql): (u64, u64),
+        (at_ns, duration_ns): (u64, u64),
+        parsed: &Parsed,
+    ) {
         let (connection, sql) = (connection.to_ne_bytes(), sql.to_ne_bytes());
-        let (rc, flags) = (rc.to_ne_bytes(), 0u32.to_ne_bytes());
-        let parts = [&duration_ns.to_ne_bytes()[..], &0u64.to_ne_bytes(), &connection, &sql, &rc, &flags];
-        self.record((kind::PREPARE, 0, 0), id, at_ns, &parts);
+        let (rc, flags, code) = (parsed.rc.to_ne_bytes(), 0u32.to_ne_bytes(), parsed.code);
+        let types: Vec<u8> = parsed.types.iter().flat_map(|number| number.to_ne_bytes()).collect();
+        let numbers = [&duration_ns.to_ne_bytes()[..], &0u64.to_ne_bytes(), &connection, &sql, &rc, &flags];
+        let parts = [&numbers[..], &[&code, &[0; 3], &types]].concat();
+        // A message has the number of types in two bytes.
+        let count = u16::try_from(parsed.types.len()).unwrap_or(0);
+        self.record((kind::PREPARE, 0, count), id, at_ns, &parts);
     }
 
     pub fn bind(&mut self, statement: u64, place: u16, given: &Given) {

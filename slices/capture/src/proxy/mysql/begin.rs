@@ -34,11 +34,11 @@ pub fn begin<'d>(door: &'d Door, mut client: &TcpStream) -> Option<Begun<'d>> {
     };
     match answer(&mut first[HEAD..]) {
         Answer::Login(login) => {
-            let Login { user, database, program, collation, deprecates_eof } = login;
+            let Login { user, database, program, collation, deprecates_eof, flags } = login;
             let program = if program.is_empty() { user } else { program };
             let conversation = Box::new(move |pen| {
-                Box::new(Conversation::new(pen, found.version, (collation, deprecates_eof && found.deprecates_eof)))
-                    as Box<_>
+                let deprecates_eof = deprecates_eof && found.deprecates_eof;
+                Box::new(Conversation::new(pen, &found.version, (collation, deprecates_eof, flags))) as Box<_>
             });
             return Some(Begun { seat, server, first, program, database, conversation });
         }

@@ -7,7 +7,7 @@ use super::value::Statement;
 use crate::mysql_text::{Mode, written};
 use crate::proxy::given::Given;
 use crate::proxy::spoken::{self, Pen};
-use crate::proxy::writer::{Executed, Writer, Writers};
+use crate::proxy::writer::{Executed, Parsed, Writer, Writers};
 use contend_interpose::format::{PENDING, note, state};
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
@@ -68,6 +68,8 @@ pub struct Conversation {
     collation: u16,
     is_unsafe: bool,
     deprecates_eof: bool,
+    /// Of the login, those that change results.
+    flags: u32,
     is_open: bool,
     is_outside: bool,
     is_sending_file: bool,
@@ -103,7 +105,7 @@ impl spoken::Conversation for Conversation {
 }
 
 impl Conversation {
-    pub fn new(pen: Pen, version: String, (collation, deprecates_eof): (u16, bool)) -> Conversation {
+    pub fn new(pen: Pen, version: &str, (collation, deprecates_eof, flags): (u16, bool, u32)) -> Conversation {
         let Pen { writer, writers, server, database, opened_ns } = pen;
         Conversation {
             writer,
@@ -118,11 +120,12 @@ impl Conversation {
             last_prepared: 0,
             opened_ns,
             last_ns: opened_ns,
-            version: product(&version),
+            version: product(version),
             mode: Mode { has_backslashes: true, has_ansi_quotes: false },
             collation,
             is_unsafe: is_unsafe(collation),
             deprecates_eof,
+            flags,
             is_open: false,
             is_outside: true,
             is_sending_file: false,
@@ -156,7 +159,7 @@ impl Conversation {
         if !self.is_open {
             self.is_open = true;
             let place = format!("{}/{}", self.server, self.database);
-            self.writer.open(self.id, self.opened_ns, (&place, &self.version), rc);
+            self.writer.open(self.id, self.opened_ns, (&place, &self.version), (rc, self.flags));
             self.last_ns = now_ns;
         }
     }
@@ -304,11 +307,11 @@ impl Conversation {
         self.last_ns = now_ns;
         if asked.has_failed() {
             self.last_prepared = 0;
-            return self.writer.prepare(0, (self.id, sql), times, asked.rc);
+            return self.writer.prepare(0, (self.id, sql), times, &Parsed::refused(asked.rc, asked.code));
         }
         let (number, parameters) = asked.prepared;
         let id = self.writers.new_id();
-        self.writer.prepare(id, (self.id, sql), times, 0);
+        self.writer.prepare(id, (self.id, sql), times, &Parsed { rc: 0, code: [0; 5], types: &[] });
         self.statements.insert(number, Statement { id, parameters, ..Statement::default() });
         self.last_prepared = number;
     }
@@ -374,7 +377,7 @@ fn write_values(writer: &mut Writer, statement: &mut Statement, body: &[u8]) {
 }
 
 /// Product and version, from the greeting's: MariaDB of before 11 puts `5.5.5-` before it.
-fn product(version: &str) -> String {
+pub fn product(version: &str) -> String {
     let version = version.strip_prefix("5.5.5-").unwrap_or(version);
     match version.split_once("-MariaDB") {
         Some((number, _)) => format!("MariaDB {number}"),

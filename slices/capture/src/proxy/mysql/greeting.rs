@@ -6,8 +6,10 @@ use super::packet::Fields;
 mod can {
     /// Absent: the server is MariaDB and has further ones.
     pub const MYSQL: u32 = 1;
+    pub const FOUND_ROWS: u32 = 1 << 1;
     pub const CONNECT_WITH_DB: u32 = 1 << 3;
     pub const COMPRESS: u32 = 1 << 5;
+    pub const IGNORE_SPACE: u32 = 1 << 8;
     pub const PROTOCOL_41: u32 = 1 << 9;
     pub const TLS: u32 = 1 << 11;
     pub const SECURE_CONNECTION: u32 = 1 << 15;
@@ -22,6 +24,8 @@ mod can {
 
     /// Those that change the form of messages in ways that are not read. All of MariaDB's further ones do, or may later.
     pub const UNREAD: u32 = COMPRESS | TLS | OPTIONAL_METADATA | ZSTD | QUERY_ATTRIBUTES | PROGRESS;
+    /// Those that decide how rows are counted and how texts are read.
+    pub const OF_RESULTS: u32 = FOUND_ROWS | IGNORE_SPACE;
 }
 
 /// Length of a request for TLS: the beginning of a login.
@@ -81,6 +85,8 @@ pub struct Login {
     /// Number of a collation.
     pub collation: u16,
     pub deprecates_eof: bool,
+    /// Capabilities that change results.
+    pub flags: u32,
 }
 
 /// Reads an answer. Some clients claim what was not offered, and do not use it: the claim is taken out, because the
@@ -131,7 +137,7 @@ fn login(body: &[u8], all: u32) -> Option<Login> {
         }
     }
     let deprecates_eof = all & can::DEPRECATE_EOF != 0;
-    Some(Login { user, database, program, collation, deprecates_eof })
+    Some(Login { user, database, program, collation, deprecates_eof, flags: all & can::OF_RESULTS })
 }
 
 /// The database and the collation of a change of the user; the password is passed over.

@@ -8,3 +8,4 @@ mod packet;
 mod value;
 
 pub use begin::{begin, offers_tls};
+pub use conversation::product;

@@ -92,7 +92,11 @@ fn given<'b>(kind: u8, is_unsigned: bool, fields: &mut Fields<'b>) -> Option<Giv
         kind::TINY => whole(1)?,
         kind::SHORT | kind::YEAR => whole(2)?,
         kind::LONG | kind::INT24 => whole(4)?,
-        kind::LONGLONG => whole(8)?,
+        // A capture has no larger whole numbers than those with a sign.
+        kind::LONGLONG => match fields.number(8)? {
+            large @ 0x8000_0000_0000_0000.. if is_unsigned => text(large.to_string()),
+            number => integer(number.cast_signed()),
+        },
         kind::FLOAT => real(f64::from(f32::from_bits(fields.u32()?))),
         kind::DOUBLE => Given::Number(value::REAL, fields.number(8)?),
         kind::DATE | kind::DATETIME | kind::TIMESTAMP => text(date(kind, fields)?),
@@ -173,6 +177,8 @@ mod tests {
         assert_eq!(of(kind::TINY, false, &[255]), shown(integer(-1)));
         assert_eq!(of(kind::TINY, true, &[255]), shown(integer(255)));
         assert_eq!(of(kind::LONGLONG, false, &[1, 0, 0, 0, 0, 0, 0, 0]), shown(integer(1)));
+        assert_eq!(of(kind::LONGLONG, false, &[255; 8]), shown(integer(-1)));
+        assert_eq!(of(kind::LONGLONG, true, &[255; 8]), shown(text(u64::MAX.to_string())));
         assert_eq!(of(kind::FLOAT, false, &1.5f32.to_le_bytes()), shown(real(1.5)));
         let day = [11, 0xea, 7, 11, 27, 15, 0, 9, 1, 0, 0, 0];
         assert_eq!(of(kind::DATETIME, false, &day), shown(text("2026-11-27 15:00:09.000001".into())));

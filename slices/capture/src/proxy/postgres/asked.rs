@@ -76,6 +76,28 @@ impl Pending {
     }
 }
 
+/// SQLSTATE of statements in a transaction in which one has failed, and of its COMMIT.
+pub const IS_ABORTED: &[u8; 5] = b"25P02";
+
+/// What the server answers when a statement has ended: its first word, and the number at its end.
+pub struct Tag<'t> {
+    pub word: &'t str,
+    pub count: u64,
+}
+
+impl Tag<'_> {
+    pub fn of(tag: &[u8]) -> Tag<'_> {
+        let text = std::str::from_utf8(tag).unwrap_or_default();
+        let word = text.split(' ').next().unwrap_or_default();
+        Tag { word, count: text.rsplit(' ').next().and_then(|word| word.parse().ok()).unwrap_or(0) }
+    }
+
+    /// Rows that the statement changed.
+    pub fn changes(&self) -> u64 {
+        if matches!(self.word, "INSERT" | "UPDATE" | "DELETE" | "MERGE") { self.count } else { 0 }
+    }
+}
+
 /// Whether a text begins with COMMIT.
 pub fn is_commit(sql: &[u8]) -> bool {
     let (word, length) = first_word(sql);

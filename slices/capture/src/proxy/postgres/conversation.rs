@@ -1,12 +1,12 @@
 //! The messages of a client and its server as calls: statements with values, rows, results and times.
 
-use super::asked::{Asked, Pending, Portal, Prepared, What, code, is_commit, values};
+use super::asked::{Asked, IS_ABORTED, Pending, Portal, Prepared, Tag, What, code, is_commit, values};
 use super::frame::{Fields, Frames, Message};
 use super::value::given;
 use crate::postgres_text::written;
 use crate::proxy::given::Given;
 use crate::proxy::spoken::{self, Pen};
-use crate::proxy::writer::{Executed, Writer, Writers};
+use crate::proxy::writer::{Executed, Parsed, Writer, Writers};
 use crate::trace::ROW;
 use contend_interpose::format::{PENDING, note, state};
 use std::collections::{BTreeSet, HashMap, VecDeque};
@@ -140,7 +140,7 @@ impl Conversation {
     fn open(&mut self, now_ns: u64, rc: i32) {
         if !self.is_open {
             self.is_open = true;
-            self.writer.open(self.id, self.opened_ns, (&self.place, &self.version), rc);
+            self.writer.open(self.id, self.opened_ns, (&self.place, &self.version), (rc, 0));
             self.last_ns = now_ns;
             if self.is_replication {
                 self.note(now_ns, note::REPLICATION);
@@ -299,7 +299,9 @@ impl Conversation {
         if let Some(Asked::Parse { at_ns, statement, sql, .. }) = self.asked.pop_front() {
             let begin_ns = at_ns.max(self.last_ns);
             let duration_ns = if is_executed { 0 } else { now_ns.saturating_sub(begin_ns) };
-            self.writer.prepare(statement.id, (self.id, sql), (begin_ns, duration_ns), 0);
+            let types = statement.types.lock().unwrap_or_else(PoisonError::into_inner);
+            let parsed = Parsed { rc: 0, code: [0; 5], types: &types };
+            self.writer.prepare(statement.id, (self.id, sql), (begin_ns, duration_ns), &parsed);
             self.last_ns = if is_executed { self.last_ns } else { now_ns };
         }
     }
@@ -307,15 +309,13 @@ impl Conversation {
     /// A statement has ended; a text may have several.
     fn completes(&mut self, now_ns: u64, tag: &[u8]) {
         let Some(Asked::Query(pending) | Asked::Execute(pending)) = self.asked.front_mut() else { return };
-        let words: Vec<&str> = std::str::from_utf8(tag).unwrap_or_default().split(' ').collect();
-        let count = words.last().and_then(|word| word.parse().ok()).unwrap_or(0);
-        match words[0] {
-            "INSERT" | "UPDATE" | "DELETE" | "MERGE" => pending.changes += count,
-            "COPY" if pending.is_copied_in => pending.changes += count,
+        let tag = Tag::of(tag);
+        match tag.word {
+            "COPY" if pending.is_copied_in => pending.changes += tag.count,
             "COMMIT" => pending.has_committed = true,
             // The server rolls back what has failed, and reports no error.
-            "ROLLBACK" if pending.is_commit => pending.fail(*b"25P02", now_ns),
-            _ => {}
+            "ROLLBACK" if pending.is_commit => pending.fail(*IS_ABORTED, now_ns),
+            _ => pending.changes += tag.changes(),
         }
         pending.end_ns = now_ns;
         self.end_of_execution();
@@ -371,7 +371,7 @@ impl Conversation {
             Some(Asked::Parse { at_ns, name, statement, sql }) => {
                 let begin_ns = at_ns.max(self.last_ns);
                 let times = (begin_ns, now_ns.saturating_sub(begin_ns));
-                self.writer.prepare(0, (self.id, sql), times, code(&sqlstate));
+                self.writer.prepare(0, (self.id, sql), times, &Parsed::refused(code(&sqlstate), sqlstate));
                 self.last_ns = now_ns;
                 if self.statements.get(&name).is_some_and(|known| known.id == statement.id) {
                     self.statements.remove(&name);
