@@ -2,6 +2,7 @@
 //! none. What needs tracefs says NOT VERIFIED where this user may not use it.
 
 mod faults;
+mod pathologies;
 mod planted;
 mod record;
 mod safety;
@@ -123,6 +124,10 @@ impl Program {
             if name == "small_commits" {
                 command.env("CONTEND_SYNC_LEAST_MS", "1");
             }
+            // A commit in WAL has one sync.
+            if name == "disk_wal" {
+                command.env("CONTEND_SYNC_LEAST_MS", SYNC_MS.to_string());
+            }
             pause_ms.map(|ms| command.env("CONTEND_SYNC_PAUSE_MS", ms.to_string()));
         }
         let mut child = command.spawn().expect("it starts");
@@ -181,8 +186,9 @@ impl Drop for Program {
 
 /// Programs on a slow disk, and by how much each sync takes longer than 3 ms. A checkpoint syncs the log and then the
 /// database, so it takes as long whatever the machine.
-const ON_A_SLOW_DISK: [(&str, Option<u64>); 5] = [
+const ON_A_SLOW_DISK: [(&str, Option<u64>); 6] = [
     ("disk_journal", None),
+    ("disk_wal", None),
     ("small_commits", None),
     ("checkpoint_blocks_writers", Some(SYNC_MS)),
     ("checkpoint_call_blocks_writers", Some(SYNC_MS)),
@@ -205,6 +211,7 @@ const HAS_OTHER: &[&str] = &[
     "readers_block_writer",
     "reader_pins_log",
     "disk_journal",
+    "disk_wal",
     "checkpoint_blocks_writers",
     "checkpoint_call_blocks_writers",
     "old_snapshot",

@@ -1,158 +1,14 @@
 //! Each finding is planted by a small program in two languages, and found with the right process, thread, statement and
 //! size.
 
-use super::{Language, Program, SYNC_MS, findings_until, may_trace, place, source, watch};
+use super::pathologies::{MS, PLANTED, Planted, REFUSED_AT_ONCE, SECONDS, at_least, begins, has_size_of_log};
+use super::{Language, Program, findings_until, may_trace, place, source, watch};
 use crate::support::root;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
-
-const MS: u64 = 1_000_000;
-
-/// A planted program: its name, the kind of its finding, and whether a finding says of it what it must. The number is
-/// that of the other process, if there is one.
-type Planted = (&'static str, &'static str, fn(&Value, u32) -> bool);
-
-const PLANTED: [Planted; 19] = [
-    // It sleeps 400 ms in each transaction.
-    ("program_holds_lock", "program-holds-lock", |found, _| {
-        begins(&found["before"], "INSERT INTO t")
-            && found["after"] == "COMMIT"
-            && at_least(&found["longest_gap_ns"], 400 * MS)
-            && at_least(&found["outside_ns"], at(&found["longest_gap_ns"]))
-            && at_least(&found["held_ns"], at(&found["longest_gap_ns"]))
-            && at_least(&found["longest_wait_ns"], 10 * MS)
-    }),
-    ("idle_in_transaction", "idle-in-transaction", |found, _| {
-        begins(&found["last"], "UPDATE t SET v")
-            && at_least(&found["idle_ns"], 1_000 * MS)
-            && at_least(&found["held_ns"], at(&found["idle_ns"]))
-    }),
-    // It takes 1.5 s.
-    ("long_transaction", "long-transaction", |found, _| {
-        begins(&found["sql"], "INSERT INTO t (v) VALUES (slow(")
-            && at_least(&found["longest_ns"], 1_500 * MS)
-            && at_least(&found["longest_wait_ns"], 1_000 * MS)
-    }),
-    // No event shows its statement.
-    ("began_before", "long-transaction", |found, _| {
-        found["sql"].is_null() && at_least(&found["longest_wait_ns"], 1_000 * MS)
-    }),
-    // 20 ms between its read and its write, while the other process holds the lock nearly always.
-    ("read_then_write", "read-then-write", |found, other| {
-        begins(&found["sql"], "INSERT INTO t")
-            && at_least(&found["refused"], 3)
-            && at_least(&found["longest_ns"], 20 * MS)
-            && had(found, other)
-    }),
-    // The other process commits between its read and its write, and has no lock any more: only the result of the statement
-    // shows it (SQLITE_BUSY_SNAPSHOT).
-    ("old_snapshot", "read-then-write", |found, _| {
-        begins(&found["sql"], "INSERT INTO t")
-            && at_least(&found["refused"], 3)
-            && found["outdated"] == found["refused"]
-            && found["holder"].is_null()
-    }),
-    ("no_busy_timeout", "no-busy-timeout", |found, other| {
-        begins(&found["sql"], "BEGIN IMMEDIATE") && at_least(&found["refused"], 3) && had(found, other)
-    }),
-    // The other process holds the lock for 600 ms, and its timeout is 200 ms.
-    ("timeout_too_short", "timeout-too-short", |found, other| {
-        begins(&found["sql"], "BEGIN IMMEDIATE")
-            && at_least(&found["gave_up"], 1)
-            && at_least(&found["longest_ns"], 100 * MS)
-            && at_least(&found["held_ns_max"], 600 * MS)
-            && had(found, other)
-    }),
-    ("starvation", "starvation", |found, other| {
-        found["holder"] == other
-            && found["holder_sql"].is_string()
-            && at_least(&found["held_permille"], 800)
-            && at_least(&found["waited_ns"], 4 * at(&found["had_ns"]))
-            && at_least(&found["waited_ns"], 400 * MS)
-    }),
-    // A read takes at least four pauses of 50 ms.
-    ("readers_block_writer", "readers-block-writer", |found, other| {
-        begins(&found["sql"], "SELECT * FROM t")
-            && at_least(&found["times"], 1)
-            && at_least(&found["longest_ns"], 50 * MS)
-            && at_least(&found["read_ns"], 200 * MS)
-            && at_least(&found["read_ns"], at(&found["longest_ns"]))
-            && at_least(&found["waited_ns"], at(&found["longest_ns"]))
-            && found["writers"] == Value::from(vec![other])
-    }),
-    ("reader_pins_log", "reader-pins-log", |found, _| {
-        begins(&found["sql"], "SELECT count(*)")
-            && at_least(&found["behind_frames"], 2_000)
-            && at_least(&found["log_bytes"], 4_096 * at(&found["behind_frames"]))
-            && at_least(&found["held_ns"], 1_000 * MS)
-    }),
-    // Readers take turns.
-    ("log_never_restarts", "log-never-restarts", |found, _| {
-        at_least(&found["frames"], 10_000)
-            && at_least(&found["grown_frames"], 2_000)
-            && at_least(&found["log_bytes"], 4_096 * 10_000)
-            && at_least(&found["checkpoints"], 1)
-    }),
-    ("open_close_churn", "open-close-churn", |found, _| at_least(&found["per_s"], 5) && found["processes"] == 1),
-    // Without a log no lock tells a connection from another; its beginning is a call.
-    ("churn_with_journal", "open-close-churn", |found, _| at_least(&found["per_s"], 5) && found["processes"] == 1),
-    // Python has prepared its statement before the watch.
-    ("small_commits", "small-commits", |found, _| {
-        begins(&found["sql"], "INSERT INTO t")
-            && at_least(&found["commits_per_s"], 50)
-            && at_least(&found["sync_permille"], 300)
-    }),
-    // Each sync takes 3 ms.
-    ("disk_journal", "disk", |found, _| {
-        found["sql"].is_string()
-            && at_least(&found["sync_permille"], 500)
-            && at_least(&found["syncs"], 5)
-            && at(&found["syncs"]) * at(&found["sync_ns_mean"]) >= 100 * MS
-    }),
-    ("checkpoint_blocks_writers", "checkpoint-blocks-writers", |found, _| {
-        begins(&found["sql"], "PRAGMA wal_checkpoint(TRUNCATE)") && both_syncs(found) && waited(found)
-    }),
-    // The same by a call of the library, which has no statement.
-    ("checkpoint_call_blocks_writers", "checkpoint-blocks-writers", |found, _| {
-        found["sql"] == "sqlite3_wal_checkpoint_v2" && both_syncs(found) && waited(found)
-    }),
-    ("checkpoint_in_commit", "checkpoint-in-commit", |found, _| {
-        ["WITH", "DELETE"].iter().any(|word| begins(&found["sql"], word)) && both_syncs(found)
-    }),
-];
-
-/// Whether a text of a finding begins like this.
-fn begins(text: &Value, with: &str) -> bool {
-    text.as_str().is_some_and(|text| text.starts_with(with))
-}
-
-fn at(number: &Value) -> u64 {
-    number.as_u64().unwrap_or(u64::MAX)
-}
-
-/// Whether a number of a finding is at least this one.
-fn at_least(number: &Value, least: u64) -> bool {
-    number.as_u64() >= Some(least)
-}
-
-/// Whether the other process had the lock, with its statement.
-fn had(found: &Value, other: u32) -> bool {
-    // What it executed then: the statement that takes the lock, one under it, or the one that gives it back.
-    let under_lock = ["BEGIN IMMEDIATE", "INSERT INTO t", "COMMIT"];
-    found["holder"] == other && under_lock.iter().any(|sql| begins(&found["holder_sql"], sql))
-}
-
-/// Whether a checkpoint took as long as its two syncs.
-fn both_syncs(found: &Value) -> bool {
-    at_least(&found["longest_ns"], 2 * SYNC_MS * MS)
-}
-
-fn waited(found: &Value) -> bool {
-    at_least(&found["longest_wait_ns"], 100 * MS)
-}
 
 /// The finding of this kind about a process of the program.
 fn about<'f>(found: &'f [Value], program: &Program, kind: &str) -> Option<&'f Value> {
@@ -161,9 +17,6 @@ fn about<'f>(found: &'f [Value], program: &Program, kind: &str) -> Option<&'f Va
 
 /// Findings about whole processes; the others name a thread.
 const OF_PROCESSES: [&str; 5] = ["starvation", "disk", "small-commits", "open-close-churn", "log-never-restarts"];
-
-/// Longest watch of planted programs; it ends as soon as each has its finding.
-const SECONDS: u32 = 20;
 
 /// Fails unless the finding of each program becomes as it must be, in the thread that works. One watch is for all.
 #[track_caller]
@@ -177,7 +30,8 @@ fn finds_in(programs: Vec<(Command, Planted)>, further: &[&str]) {
     let (commands, planted): (Vec<Command>, Vec<Planted>) = programs.into_iter().unzip();
     let named = commands.into_iter().zip(planted.iter().map(|(name, ..)| *name)).collect();
     let is_found = |at: usize, program: &Program, found: &[Value]| {
-        about(found, program, planted[at].1).is_some_and(|one| is(program, one, planted[at]))
+        let its = about(found, program, planted[at].1);
+        its.is_some_and(|one| is(program, one, planted[at]) && has_size_of_log(one, program))
     };
     let all = findings_until(named, SECONDS, further, &is_found);
     for ((program, found), planted) in all.iter().zip(&planted) {
@@ -212,10 +66,7 @@ fn programs_that_keep_the_lock_are_named_with_their_statements() {
 fn refusals_are_told_apart_by_their_cause() {
     if may_trace("refusals") {
         finds(&["read_then_write", "no_busy_timeout", "timeout_too_short", "old_snapshot"]);
-        let without_statements: Planted = ("refused_rarely", "refused-at-once", |found, other| {
-            at_least(&found["refused"], 1) && found["holder"] == other && found["sql"].is_null()
-        });
-        finds_in(Language::ALL.map(|language| (language.command(), without_statements)).into(), &["--no-sql"]);
+        finds_in(Language::ALL.map(|language| (language.command(), REFUSED_AT_ONCE)).into(), &["--no-sql"]);
     }
 }
 
@@ -241,13 +92,18 @@ fn findings_are_the_same_with_a_rollback_journal() {
         "no_busy_timeout",
         "timeout_too_short",
         "small_commits",
+        "starvation",
+        "began_before",
     ];
-    let in_c = names.map(|name| {
-        let mut command = Language::C.command();
-        command.env("CONTEND_JOURNAL", "delete");
-        (command, planted(name))
-    });
-    finds_in(in_c.into(), &[]);
+    finds_in(names.map(|name| (with_journal(), planted(name))).into(), &[]);
+    finds_in(vec![(with_journal(), REFUSED_AT_ONCE)], &["--no-sql"]);
+}
+
+/// A program in C whose database has a rollback journal.
+fn with_journal() -> Command {
+    let mut command = Language::C.command();
+    command.env("CONTEND_JOURNAL", "delete");
+    command
 }
 
 /// The kinds of an enum `Kind`, as records have them: `ReadThenWrite` is `read-then-write`.
@@ -278,6 +134,47 @@ fn no_finding_is_without_a_program_and_a_row() {
         let unexplained: Vec<&String> =
             kinds.iter().filter(|kind| !text.contains(&format!("\n| `{kind}` |"))).collect();
         assert!(unexplained.is_empty(), "docs/watch.md has no row for {unexplained:?}");
+    }
+}
+
+/// Names of the fields of a type in a source of the slice that are written to JSON.
+fn fields_of(source: &str, begins: &str) -> Vec<String> {
+    let text = fs::read_to_string(root().join("slices/watch/src").join(source)).expect("readable");
+    let body = text.split_once(begins).and_then(|(_, rest)| rest.split_once("\n}")).expect(begins).0;
+    let mut fields = vec![];
+    let (mut is_left_out, lines) = (false, body.lines().map(str::trim).filter(|line| !line.starts_with("///")));
+    for line in lines {
+        let named = line.split([' ', '{', ',']).filter_map(|word| word.strip_suffix(':')).map(str::to_string);
+        if !is_left_out && !line.starts_with('#') {
+            fields.extend(named);
+        }
+        is_left_out = line.starts_with("#[serde(skip)") || line.starts_with("#[serde(flatten)");
+    }
+    assert!(!fields.is_empty(), "{begins}");
+    fields
+}
+
+#[test]
+fn each_key_of_a_line_of_json_is_explained() {
+    let page = fs::read_to_string(root().join("docs/watch.md")).expect("the page");
+    let (_, servers) = page.split_once("\n## Servers").expect("the chapter");
+    let (servers, sqlite) = servers.split_once("\n## What is kept").expect("the chapter");
+    let finding = ["pub enum Kind {", "pub struct Finding {", "pub struct Further {", "pub struct Case {"];
+    let view =
+        ["DatabaseView", "Reader", "Row", "ThreadRow", "Totals", "Waits"].map(|name| format!("pub struct {name} {{"));
+    let server = ["Client", "Wait", "Keeper", "Counters"].map(|name| format!("pub struct {name} {{"));
+    let of = |source, types: &[&str]| types.iter().flat_map(|begins| fields_of(source, begins)).collect::<Vec<_>>();
+    for (text, keys) in [
+        (sqlite, of("finding.rs", &finding)),
+        (sqlite, of("view.rs", &view.each_ref().map(String::as_str))),
+        (sqlite, of("lines.rs", &["struct JsonLine<'a> {"])),
+        (sqlite, of("hold.rs", &["pub struct Waiter {"])),
+        (servers, of("server/finding.rs", &finding[..2])),
+        (servers, of("server/look.rs", &server.each_ref().map(String::as_str))),
+        (servers, of("server/view.rs", &["struct JsonLine<'a> {"])),
+    ] {
+        let unexplained: Vec<&String> = keys.iter().filter(|key| !text.contains(&format!("`{key}`"))).collect();
+        assert!(unexplained.is_empty(), "docs/watch.md explains none of {unexplained:?}");
     }
 }
 
@@ -363,7 +260,7 @@ fn processes_that_end_without_closing_the_database_are_found() {
 #[test]
 fn a_disk_that_is_waited_for_under_the_lock_is_found() {
     if may_trace("disk") {
-        finds(&["disk_journal"]);
+        finds(&["disk_journal", "disk_wal"]);
     }
 }
 

@@ -291,6 +291,9 @@ static void program(const char *name, const char *path) {
     } else if (is(name, "disk_journal")) {
         if (other()) write_for_ever(path, 0, 0.02, 5000, "delete");
         else repeat(path, "delete", "PRAGMA synchronous = FULL; PRAGMA cache_size = 10", SPILL, 0.05);
+    } else if (is(name, "disk_wal")) {
+        if (other()) write_for_ever(path, 0, 0.02, 5000, wal);
+        else repeat(path, wal, "PRAGMA synchronous = FULL", "INSERT INTO t (v) VALUES (zeroblob(10))", 0.05);
     } else if (is(name, "checkpoint_in_commit")) {
         repeat(path, wal, "", LARGE, 0.1);
     } else if (is(name, "checkpoint_blocks_writers")) {

@@ -314,6 +314,19 @@ def disk_journal(path, end):
     until(end, work)
 
 
+def disk_wal(path, end):
+    """Each commit syncs the log while it has the lock."""
+    other(writer, path, end, 0.0, 0.02)
+    connection = connect(path)
+    connection.execute("PRAGMA synchronous = FULL")
+
+    def work():
+        connection.execute("INSERT INTO t (v) VALUES (zeroblob(10))")
+        time.sleep(0.05)
+
+    until(end, work)
+
+
 def checkpoint_in_commit(path, end):
     """10 MB in one transaction, after which the commit copies them into the database."""
     connection = connect(path)

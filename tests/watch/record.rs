@@ -1,7 +1,8 @@
 //! The record of a watch, and the report that is made from it alone.
 
-use super::{Program, may_trace, place, text, watch};
+use super::{MUST_TRACE, Program, may_trace, place, text, watch};
 use crate::support::place::{Own, Place};
+use crate::support::possible::lacking;
 use crate::support::tool;
 use serde_json::Value;
 use std::fs;
@@ -132,7 +133,7 @@ fn a_record_made_with_sudo_is_of_its_caller() {
         assert_ne!(of(&dir.path().join(parent)).2, 0o700, "{parent}");
     }
     if !is_root {
-        return println!("NOT VERIFIED: the owner of a record; run the tests as root");
+        return lacking(MUST_TRACE, "the owner of a record: run the tests as root");
     }
     let record = ["", "watch.json", "holds.csv", "report.html", "report.txt"].map(|name| out.join(name));
     for path in record.iter().chain(&[dir.path().join("results"), dir.path().join("results/deep")]) {

@@ -1,7 +1,8 @@
 //! What a watch does to others: nothing to the database and its programs, nothing to other users of the kernel's tracing,
 //! and nothing is left of it.
 
-use super::{Program, TRACEFS, may_trace, place, text, watch};
+use super::{MUST_TRACE, Program, TRACEFS, may_trace, place, text, watch};
+use crate::support::possible::lacking;
 use crate::support::wait_for;
 use serde_json::Value;
 use std::fs;
@@ -155,8 +156,7 @@ fn the_database_is_neither_written_nor_locked_and_no_program_is_attached_to() {
         .arg(&calls);
     traced.arg(watched.get_program()).args(watched.get_args()).stdin(Stdio::null());
     let Ok(output) = traced.output() else {
-        println!("NOT VERIFIED: system calls of a watch: strace is not installed");
-        return;
+        return lacking(MUST_TRACE, "system calls of a watch: strace is not installed (scripts/install-test-deps.sh)");
     };
     assert_eq!(output.status.code(), Some(0), "{}", text(&output));
     assert_eq!(before, contents(dir.path()), "no file is written, made or removed");

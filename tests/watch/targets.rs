@@ -8,23 +8,33 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::CommandExt as _;
-use std::process::{Command, Stdio};
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
 
 #[test]
 fn what_is_no_database_is_refused_with_the_way_on() {
     let dir = place();
     let path = |name: &str| dir.path().join(name).display().to_string();
     fs::write(dir.path().join("text"), "not a database at all").expect("written");
-    fs::create_dir(dir.path().join("empty")).expect("made");
+    ["empty", "data"].iter().for_each(|name| fs::create_dir(dir.path().join(name)).expect("made"));
+    fs::write(dir.path().join("data/app.db"), b"SQLite format 3\0").expect("written");
+    fs::write(dir.path().join("data/notes.txt"), "not a database at all").expect("written");
     let fifo = Command::new("mkfifo").arg(dir.path().join("pipe")).status().expect("mkfifo");
     assert!(fifo.success());
     let mut sleeping = Command::new("sleep").arg("60").spawn().expect("sleep");
     let own = sleeping.id().to_string();
     for (args, words) in [
         (vec![path("nothing")], "cannot be found: No such file"),
+        (vec![path("nothing")], "; --pid PID finds the databases of a process"),
+        (vec![path("data/ap.db")], &format!("; did you mean `{}`?", path("data/app.db"))),
         (vec![path("text")], "is not a SQLite database"),
+        (vec![path("data/notes.txt")], &format!("\"SQLite format 3\"; there is `{}`", path("data/app.db"))),
         (vec![path("pipe")], "is not a file"),
-        (vec![path("empty")], "holds no SQLite database"),
+        (vec![path("empty")], "holds no SQLite database; --pid PID finds"),
+        (vec![path("")], &format!("holds no SQLite database; `{}` holds 1 database", path("data"))),
+        (vec![path("data/gone.db-wal")], "is a write-ahead log, and its database"),
+        (vec!["sqlite:///:memory:".into()], "a database in memory has no file"),
+        (vec![format!("sqlite://{}", path("data/ap.db"))], &format!("; did you mean `{}`?", path("data/app.db"))),
         (vec!["--pid".into(), "999999999".into()], "does not exist"),
         (vec!["--pid".into(), own], "and its children have no SQLite database open"),
         (vec!["postgres://me:geheim@127.0.0.1:1/d".into()], "cannot connect"),
@@ -41,6 +51,85 @@ fn what_is_no_database_is_refused_with_the_way_on() {
         assert!(!text.contains("geheim"), "{text}");
     }
     sleeping.kill().and_then(|()| sleeping.wait()).expect("it ends");
+}
+
+#[test]
+fn addresses_and_files_next_to_a_database_are_the_database() {
+    let dir = place();
+    let program = Program::start(dir.path(), "healthy_writer", 60);
+    let path = program.database.display().to_string();
+    for named in [
+        format!("sqlite://{path}"),
+        format!("sqlite+pysqlite:///{path}"),
+        format!("jdbc:sqlite:{path}"),
+        format!("file:{path}?mode=ro"),
+        format!("{path}-wal"),
+        format!("{path}-shm"),
+        format!("{path}-journal"),
+    ] {
+        let output = watch(&[&named, "--for", "1s", "--depth", "sampled", "--json-line"]).output().expect("it starts");
+        assert_eq!(output.status.code(), Some(0), "{named}: {}", text(&output));
+        assert_eq!(last(&output)["databases"][0]["path"], path.as_str(), "{named}");
+    }
+}
+
+/// A command as the user `nobody`, for whom `dir` has a program `sudo` that changes nothing: the tests run as root.
+fn as_nobody(dir: &Path, args: &[&str]) -> Output {
+    use std::os::unix::fs::PermissionsExt;
+    fs::set_permissions(dir, fs::Permissions::from_mode(0o777)).expect("changed");
+    let sudo = dir.join("sudo");
+    fs::write(&sudo, "#!/bin/sh\nexec \"$@\"\n").expect("written");
+    fs::set_permissions(&sudo, fs::Permissions::from_mode(0o755)).expect("changed");
+    let mut command = Command::new("setpriv");
+    command.args(["--reuid=nobody", "--regid=nogroup", "--clear-groups", env!("CARGO_BIN_EXE_contend")]).args(args);
+    command.env("PATH", search(dir)).env("NO_COLOR", "1").current_dir(dir).stdin(Stdio::null());
+    command.output().expect("setpriv")
+}
+
+/// Where programs are looked for: first in this directory.
+fn search(dir: &Path) -> String {
+    format!("{}:{}", dir.display(), std::env::var("PATH").unwrap_or_default())
+}
+
+#[test]
+fn without_rights_the_command_that_sees_more_is_printed_and_does() {
+    if !may_trace("the command that sees more") {
+        return;
+    }
+    let dir = place();
+    let program = Program::start(dir.path(), "healthy_writer", 60);
+    let (database, pid) = (program.database.display().to_string(), program.pids["self"].to_string());
+    let contend = env!("CARGO_BIN_EXE_contend");
+    // The watch by its number is of another user's process.
+    for (args, before, command) in [
+        (
+            vec!["watch", &database, "--for", "1s", "--depth", "sampled"],
+            "\nFor more: ",
+            format!("sudo {contend} watch {database} --for 1s"),
+        ),
+        (
+            vec!["watch", "--pid", &pid, "--for", "1s"],
+            "; as root: ",
+            format!("sudo {contend} watch --pid {pid} --for 1s"),
+        ),
+        (
+            vec!["watch", &database, "--depth", "exact", "--for", "1s"],
+            "; as root: ",
+            format!("sudo {contend} watch {database} --depth exact --for 1s"),
+        ),
+        (vec!["doctor"], "for more:\n", format!("sudo {contend} watch DATABASE")),
+    ] {
+        let said = text(&as_nobody(dir.path(), &args));
+        let (_, after) = said.split_once(before).unwrap_or_else(|| panic!("{args:?}: {said}"));
+        // It can be copied: it is on one line.
+        let printed = after.lines().next().expect("a line").trim();
+        assert_eq!(printed, command, "{said}");
+        let entered = printed.replace("DATABASE", &format!("{database} --for 1s"));
+        let mut shell = Command::new("sh");
+        let output = shell.args(["-c", &entered]).env("PATH", search(dir.path())).output().expect("a shell");
+        let depth = if command.contains("exact") { "Depth: exact" } else { "Depth: with-statements" };
+        assert!(output.status.code() == Some(0) && text(&output).contains(depth), "{entered}: {}", text(&output));
+    }
 }
 
 const CHILD: &str = "import sqlite3, time
@@ -219,12 +308,42 @@ fn a_database_of_the_same_name_elsewhere_is_another_one() {
     assert_eq!(found, [vec![], vec!["open-close-churn".to_string()]]);
 }
 
-/// What a terminal of 80 columns and 24 lines shows for these keys, half a second each, and the exit status.
-fn on_terminal(keys: &[&str]) -> (String, Option<i32>) {
+/// What a terminal of 80 columns and 24 lines has got, as text: characters at the places to which the cursor was moved.
+fn screen_of(shown: &str) -> String {
+    let (mut cells, mut at) = (vec![vec![' '; 80]; 24], (0, 0));
+    let mut rest = shown.chars();
+    while let Some(c) = rest.next() {
+        if c != '\x1b' {
+            if let Some(cell) = cells.get_mut(at.0).and_then(|row: &mut Vec<char>| row.get_mut(at.1)) {
+                *cell = c;
+            }
+            at.1 += 1;
+            continue;
+        }
+        // `ESC [ 5 ; 12 H` moves the cursor; colours and the like move nothing.
+        let (mut numbers, mut end) = (String::new(), ' ');
+        for c in rest.by_ref().skip(1) {
+            if c.is_ascii_alphabetic() {
+                end = c;
+                break;
+            }
+            numbers.push(c);
+        }
+        if let (Some((row, column)), 'H') = (numbers.split_once(';'), end) {
+            let number = |text: &str| text.parse::<usize>().unwrap_or(1).saturating_sub(1);
+            at = (number(row), number(column));
+        }
+    }
+    cells.into_iter().map(|row| row.into_iter().collect::<String>() + "\n").collect()
+}
+
+/// What a terminal of 80 columns and 24 lines shows at this depth until `until` is there and then for these keys, half a
+/// second each, and the exit status.
+fn on_terminal(depth: &str, until: &str, keys: &[&str]) -> (String, Option<i32>) {
     let dir = place();
     let program = Program::start(dir.path(), "program_holds_lock", 60);
     let command = format!(
-        "stty rows 24 cols 80; {} watch {} --depth sampled",
+        "stty rows 24 cols 80; {} watch {} --depth {depth}",
         env!("CARGO_BIN_EXE_contend"),
         program.database.display()
     );
@@ -234,7 +353,7 @@ fn on_terminal(keys: &[&str]) -> (String, Option<i32>) {
     let mut input = terminal.stdin.take().expect("piped");
     let mut shown = vec![];
     let mut output = terminal.stdout.take().expect("piped");
-    while !String::from_utf8_lossy(&shown).contains("depth:") {
+    while !screen_of(&String::from_utf8_lossy(&shown)).contains(until) {
         let mut part = [0; 4096];
         let count = output.read(&mut part).expect("readable");
         assert!(count > 0, "it ended: {}", String::from_utf8_lossy(&shown));
@@ -251,7 +370,7 @@ fn on_terminal(keys: &[&str]) -> (String, Option<i32>) {
 
 #[test]
 fn a_terminal_shows_the_screen_and_its_keys_work() {
-    let (shown, code) = on_terminal(&["s", "?", "?", "p", "p", "q"]);
+    let (shown, code) = on_terminal("sampled", "depth:", &["s", "?", "?", "p", "p", "q"]);
     // Cells that are blank are not drawn, so a part is a word; the summary is plain text.
     for part in ["depth:", "waited)", "strip:", "PAUSED", "Depth: sampled. Not seen"] {
         assert!(shown.contains(part), "{part} is missing in\n{shown}");
@@ -264,10 +383,31 @@ fn a_terminal_shows_the_screen_and_its_keys_work() {
     assert_eq!(code, Some(0), "no finding: {shown}");
 }
 
+/// At the full depth the screen has statements, and a finding with its evidence and what to change.
+#[test]
+fn a_terminal_shows_statements_and_findings_at_the_full_depth() {
+    if !may_trace("the screen at the full depth") {
+        return;
+    }
+    let (shown, code) = on_terminal("with-statements", "Change: Do this work", &["q"]);
+    let (screen, _) = shown.rsplit_once("\x1b[?25h").expect("a screen");
+    let text = screen_of(screen);
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    for part in [
+        "depth: with-statements",
+        "holds the write lock while it does something else. It held the lock for",
+        "after \"INSERT INTO t (v) VALUES (zeroblob(?))\" and before \"COMMIT\"",
+        "Change: Do this work before BEGIN or after COMMIT.",
+    ] {
+        assert!(words.contains(part), "{part} is missing in\n{text}");
+    }
+    assert_eq!(code, Some(1), "a finding: {shown}");
+}
+
 /// Also while a filter is typed. The keys after it would be for the shell.
 #[test]
 fn ctrl_c_ends_the_screen_with_the_summary() {
-    let (shown, code) = on_terminal(&["s", "/", "p", "\x03"]);
+    let (shown, code) = on_terminal("sampled", "depth:", &["s", "/", "p", "\x03"]);
     assert!(shown.contains("Depth: sampled. Not seen") && shown.contains("filter:"), "{shown}");
     assert_eq!(code, Some(0), "no finding: {shown}");
 }

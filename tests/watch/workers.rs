@@ -82,6 +82,13 @@ const LOCKS_ONLY: [(&str, &str); 3] = [
     ("node-libsql", NO_NAME),
     ("java-sqlite", NO_NAME),
 ];
+/// Share of holds, in percent, that agree with the rest of their transactions at least; 95 for other drivers. Between a
+/// lock call and the clock of a sample a driver does work of its own, and on a busy machine another program takes the
+/// processor: so the rest of a transaction may be longer than its hold, and never shorter.
+const HELD_LEAST: [(&str, usize); 1] = [
+    // Each of its calls starts in WebAssembly.
+    ("ncruces", 60),
+];
 const NO_NAME: &str = "no function of SQLite has a name in its program";
 /// The same of a program of Go without symbols.
 const STRIPPED: &str = "a program of Go without names of its functions; build it without -ldflags=-s";
@@ -206,6 +213,8 @@ fn compare_in(driver: &str, case: Case, locks_only: Option<&str>, change: &dyn F
     let count = samples.values().map(Vec::len).sum::<usize>();
     assert!(count >= 50, "{driver}: {count} transactions of {} clients", samples.len());
     let mut all = Judged::default();
+    // Connections of one process refuse each other, and wait for each other, in memory, without a lock call.
+    let are_seen = case.clients == 1;
     for (client, samples) in &samples {
         let judged: Vec<_> =
             connections(&holds, case.clients).into_iter().map(|who| judge(samples, &holds, &waits, who)).collect();
@@ -222,20 +231,17 @@ fn compare_in(driver: &str, case: Case, locks_only: Option<&str>, change: &dyn F
         };
         assert_eq!(judged.orphans, [0_u64; 0], "{driver}: holds outside of transactions");
         assert_eq!(judged.outside, [], "{driver}: holds shorter than the plan's or longer than their transactions");
+        assert_eq!(judged.surplus, [], "{driver}: holds of refused transactions, or second ones");
         let refusals = "refused transactions without a wait that gave up, and others with one";
-        // Connections of one process refuse each other in memory, without a lock call.
-        let is_seen = locks_only.is_none() && case.clients == 1;
-        assert!(!is_seen || judged.refusals.is_empty(), "{driver}: {refusals}: {:?}", judged.refusals);
+        assert!(!are_seen || judged.refusals.is_empty(), "{driver}: {refusals}: {:?}", judged.refusals);
         all.add(judged);
     }
     let failed: usize = samples.values().flatten().filter(|sample| sample.code != 0).count();
     all.report(driver, case, [count, failed]);
-    // Between a lock call and the clock of a sample a driver does work of its own, and on a busy machine another program
-    // takes the processor: so the rest of a transaction may be longer than its hold, and never shorter.
-    assert!(all.held * 4 >= all.committed * 3, "{driver}: {} of {} holds agree", all.held, all.committed);
-    // Connections of one process wait for each other in memory, which is not seen.
-    if locks_only.is_none() && case.clients == 1 {
-        assert!(all.waited * 50 >= all.committed * 49, "{driver}: {} of {} waits agree", all.waited, all.committed);
+    let least = HELD_LEAST.iter().find(|(name, _)| *name == driver).map_or(95, |(_, least)| *least);
+    assert!(all.held * 100 >= all.committed * least, "{driver}: {} of {} holds agree", all.held, all.committed);
+    if are_seen {
+        assert!(all.waited * 100 >= all.committed * 99, "{driver}: {} of {} waits agree", all.waited, all.committed);
     }
 }
 
@@ -272,6 +278,8 @@ struct Judged {
     waited: usize,
     /// Holds that are shorter than the plan says, or longer than their transactions: held and the rest, in nanoseconds.
     outside: Vec<(u64, u64)>,
+    /// Holds of refused transactions, and second ones of others, as long as a transaction: with their codes.
+    surplus: Vec<(u32, u64)>,
     /// Holds between the first sample and the last that lie in no transaction.
     orphans: Vec<u64>,
     /// Refused transactions without a wait that gave up, and others with one: their codes, and how many there are.
@@ -315,13 +323,17 @@ fn judge(
         if (gave_up > 0) != (sample.code != 0) {
             judged.refusals.push((sample.code, gave_up));
         }
+        let mut its = of(holds, from_ns, to_ns);
+        let last = if sample.code == 0 { its.pop() } else { None };
+        // If another client commits between its snapshot and the lock, SQLite gives the lock back at once and begins
+        // again. The plan's is the last.
+        let long = its.iter().map(|hold| hold.to_ns - hold.from_ns).filter(|ns| *ns >= HOLD_NS);
+        judged.surplus.extend(long.map(|ns| (sample.code, ns)));
         if sample.code != 0 {
             continue;
         }
         judged.committed += 1;
-        // More than one if another client commits between its snapshot and the lock: then SQLite gives the lock back at
-        // once and begins again. The plan's is the last.
-        let hold = of(holds, from_ns, to_ns).last().cloned().ok_or((number, *sample))?;
+        let hold = last.ok_or((number, *sample))?;
         let waited_ns: u64 = waited.iter().map(|wait| wait.to_ns - wait.from_ns).sum();
         // Some drivers cannot measure it; the rest of the transaction is the hold.
         let told_ns = if sample.lock_wait_ns == NOT_MEASURED { waited_ns } else { sample.lock_wait_ns };

@@ -25,7 +25,7 @@ const PAGE_BYTES: usize = 1 << 16;
 /// The directory of tracefs.
 ///
 /// # Errors
-/// It is not mounted, or this user may not use it. The error names the command that helps.
+/// It is not mounted, or this user may not use it. [`crate::watch::deepest`] says which command helps.
 pub fn root() -> Result<PathBuf> {
     if !sees_all_processes() {
         bail!(
@@ -41,9 +41,9 @@ pub fn root() -> Result<PathBuf> {
     }
     let user = rustix::process::geteuid();
     match (mounted, user.is_root()) {
-        (Some(root), _) => bail!("{} may not be used by user {}: run as root", root.display(), user.as_raw()),
+        (Some(root), _) => bail!("{} may not be used by user {}", root.display(), user.as_raw()),
         (None, true) => bail!("tracefs is not mounted; `mount -t tracefs nodev {}` mounts it", PLACES[0]),
-        (None, false) => bail!("tracefs is not mounted, or closed to user {}: run as root", user.as_raw()),
+        (None, false) => bail!("tracefs is not mounted, or closed to user {}", user.as_raw()),
     }
 }
 

@@ -108,9 +108,16 @@ pub fn json_line(watch: &Watch, databases: &[DatabaseView], findings: &[Finding]
 
 /// A finding as indented lines of at most `width` characters.
 pub fn finding(words: &Words, width: usize) -> String {
-    let mut out = wrapped(&words.title, "! ", "  ", width);
-    out += &wrapped(&words.evidence, "  ", "  ", width);
-    out + &wrapped(&format!("Change: {}", words.change), "  ", "    ", width)
+    parts(words, width).concat()
+}
+
+/// The lines of its title, of its evidence and of what to change.
+pub fn parts(words: &Words, width: usize) -> [String; 3] {
+    [
+        wrapped(&words.title, "! ", "  ", width),
+        wrapped(&words.evidence, "  ", "  ", width),
+        wrapped(&format!("Change: {}", words.change), "  ", "    ", width),
+    ]
 }
 
 /// The summary: findings, then processes, then what was not seen.
@@ -132,7 +139,9 @@ pub fn summary(watch: &Watch, databases: &[DatabaseView], width: usize) -> Strin
     if !missing.is_empty() {
         out += &format!(" Not seen: {}.", missing.join("; "));
     }
-    wrapped_tail(out, width)
+    let command = watch.no_deeper.as_ref().and_then(|limit| limit.command.as_ref());
+    // On a line of its own, for copying.
+    wrapped_tail(out, width) + &command.map_or(String::new(), |command| format!("For more: {command}\n"))
 }
 
 /// What a watch covers.
@@ -195,7 +204,7 @@ pub fn wrapped_tail(text: String, width: usize) -> String {
 }
 
 /// Breaks a text into lines of at most `width` characters; `first` precedes the first line and `rest` the others.
-fn wrapped(text: &str, first: &str, rest: &str, width: usize) -> String {
+pub fn wrapped(text: &str, first: &str, rest: &str, width: usize) -> String {
     let (mut out, mut line) = (String::new(), first.to_string());
     let mut is_new = true;
     for word in text.split_whitespace() {

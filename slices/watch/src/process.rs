@@ -1,7 +1,7 @@
 //! Processes that use a database, from /proc. They are only read; nothing is attached to them.
 
 use crate::instance;
-use crate::journal;
+use crate::named::{is_database, path_in_uri};
 use crate::script::script;
 use crate::target::FileId;
 use crate::words::one_line;
@@ -216,13 +216,7 @@ pub fn databases_of(pid: u32) -> Option<Vec<PathBuf>> {
         .into_iter()
         .map(|(path, _)| reached(pid, &path))
         .filter(|path| !["-wal", "-shm", "-journal"].iter().any(|end| path.to_string_lossy().ends_with(end)))
-        // A pipe would wait for a writer, and opening a device can have an effect.
-        .filter(|path| path.is_file())
-        .filter(|path| {
-            let mut head = [0u8; 16];
-            let file = journal::regular(path);
-            file.is_some_and(|file| file.read_exact_at(&mut head, 0).is_ok() && &head == b"SQLite format 3\0")
-        })
+        .filter(|path| is_database(path))
         .collect();
     paths.sort();
     paths.dedup();
@@ -272,14 +266,7 @@ pub fn memory(pid: u32, address: u64, bytes: usize) -> Option<Vec<u8>> {
 /// The file that a program names in a call: by its root or working directory, or in a URI such as
 /// `file:app.db?mode=rw`. `None` if the file does not exist or the process has ended.
 pub fn named_file(pid: u32, path: &str) -> Option<FileId> {
-    let path = match path.strip_prefix("file:") {
-        None => path,
-        Some(uri) => {
-            let uri = uri.split(['?', '#']).next().unwrap_or_default();
-            // After `//` comes the name of a host, which is empty or `localhost`.
-            uri.strip_prefix("//").map_or(uri, |rest| rest.find('/').map_or("", |at| &rest[at..]))
-        }
-    };
+    let path = path.strip_prefix("file:").map_or(path, path_in_uri);
     FileId::at(&in_view_of(pid, path))
 }
 

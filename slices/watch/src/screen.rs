@@ -2,6 +2,7 @@
 
 use crate::connection;
 use crate::lines::HOT_JOURNAL;
+use crate::panel::{self, Size};
 use crate::short;
 use crate::view::{DatabaseView, Row, ThreadRow};
 use crate::watch::Depth;
@@ -16,13 +17,12 @@ use std::collections::BTreeMap;
 
 /// Colours of processes in the strip and the table. Each process also has a letter, for screens without colour.
 const COLOURS: [Color; 6] = [Color::Cyan, Color::Yellow, Color::Magenta, Color::Green, Color::Blue, Color::Red];
-/// Columns of a screen from which the table has the longest hold and wait.
+/// Columns of a screen from which the table has room for all its columns.
 const WIDE: u16 = 100;
-/// Widths of the columns `waits`, `writes/s`, `refused` and `held`, and of a time.
-const USUAL_WIDTHS: [u16; 4] = [TIME_WIDTH, 8, 7, 5];
+/// Width of a time.
 const TIME_WIDTH: u16 = 8;
-/// Rows for findings, of 24.
-const FINDINGS_ROWS: u16 = 8;
+/// Rows of the table that findings leave to it: its head and five lines.
+const TABLE_ROWS: usize = 6;
 
 /// Sort column of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -65,12 +65,23 @@ pub struct Choice {
     database: usize,
     /// Whether only processes are shown, without their threads.
     no_threads: bool,
+    /// Whether a narrow table has the longest hold and wait, in place of writes and statements.
+    longest: bool,
+    /// Position of the finding that is shown in full; counted on at the last one.
+    finding: usize,
+    /// Whether findings have the place of the table.
+    only_findings: bool,
     /// Shows only processes whose name or command contains this text.
     filter: String,
     typing: bool,
 }
 
 impl Choice {
+    /// Whether the filter shows a process.
+    fn is_shown(&self, row: &Row) -> bool {
+        row.program.contains(&self.filter) || row.command.contains(&self.filter)
+    }
+
     /// Handles a key.
     pub fn key(&mut self, key: KeyCode, databases: usize) {
         if self.typing {
@@ -92,6 +103,10 @@ impl Choice {
             KeyCode::Char('p' | ' ') => self.paused = !self.paused,
             KeyCode::Char('s') => self.sort = self.sort.next(),
             KeyCode::Char('t') => self.no_threads = !self.no_threads,
+            KeyCode::Char('l') => self.longest = !self.longest,
+            KeyCode::Char('f') => self.only_findings = !self.only_findings,
+            KeyCode::Down => self.finding += 1,
+            KeyCode::Up => self.finding = self.finding.saturating_sub(1),
             KeyCode::Char('/') => self.typing = true,
             KeyCode::Char('?' | 'h') => self.help = !self.help,
             KeyCode::Tab | KeyCode::Char('n') => self.database = (self.database + 1) % databases.max(1),
@@ -109,48 +124,83 @@ pub struct Shown<'s> {
     pub depth: Depth,
     /// What is not visible, as sentences.
     pub missing: &'s [String],
+    /// The command that sees more.
+    pub command: Option<&'s str>,
     pub colour: bool,
 }
 
 /// Draws the screen.
 pub fn draw(frame: &mut Frame<'_>, shown: &Shown<'_>, choice: &Choice) {
-    let area = frame.area();
-    let findings_rows = FINDINGS_ROWS.min(area.height / 3);
-    let rows = [
-        Constraint::Length(1),
-        Constraint::Length(4),
-        Constraint::Min(3),
-        Constraint::Length(findings_rows),
-        Constraint::Length(1),
-    ];
-    let [head, database_area, table_area, findings_area, foot] = Layout::vertical(rows).areas(area);
+    let database = shown.databases.get(choice.database);
+    let none = match (shown.depth.sees_refusals(), shown.command) {
+        (true, _) => NO_FINDING.to_string(),
+        (false, None) => format!("{NO_FINDING_SAMPLED} Without --depth more is seen."),
+        (false, Some(command)) => format!("{NO_FINDING_SAMPLED} For more: {command}"),
+    };
+    let found = Found { words: shown.findings, missing: shown.missing, none };
+    let lines = database.map_or(0, |database| lines_of(database, choice));
+    let [head, table_area] = around(frame, choice, [5, lines], &found);
+    let [head, database_area] = Layout::vertical([Constraint::Length(1), Constraint::Min(0)]).areas(head);
     frame.render_widget(Paragraph::new(heading(shown, choice)), head);
-    if let Some(database) = shown.databases.get(choice.database) {
-        frame.render_widget(Paragraph::new(about(database, shown, area.width)), database_area);
-        if choice.help {
-            frame.render_widget(Paragraph::new(HELP).wrap(Wrap { trim: false }), table_area);
-        } else {
-            processes(frame, table_area, database, shown, choice);
-        }
+    let Some(database) = database else { return };
+    frame.render_widget(Paragraph::new(about(database, shown, database_area.width)), database_area);
+    if choice.help {
+        frame.render_widget(Paragraph::new(HELP).wrap(Wrap { trim: false }), table_area);
+    } else {
+        processes(frame, table_area, database, shown, choice);
     }
-    let none = if shown.depth.sees_refusals() { NO_FINDING } else { NO_FINDING_SAMPLED };
-    let found = findings(shown.findings, shown.missing, (none, findings_rows));
-    frame.render_widget(Paragraph::new(found).wrap(Wrap { trim: false }), findings_area);
+}
+
+/// Findings to draw, and the text without any.
+struct Found<'f> {
+    words: &'f [Words],
+    missing: &'f [String],
+    none: String,
+}
+
+/// Draws findings and foot, and returns the areas of head and table, which have this many lines. Findings leave
+/// [`TABLE_ROWS`] of the table, and take the rows that it does not need.
+fn around(frame: &mut Frame<'_>, choice: &Choice, [head, table]: [usize; 2], found: &Found<'_>) -> [Rect; 2] {
+    let area = frame.area();
+    let kept = match (choice.help, choice.only_findings) {
+        (true, _) => table,
+        (false, true) => 0,
+        (false, false) => table.min(TABLE_ROWS),
+    };
+    let rows = usize::from(area.height).saturating_sub(head + kept + 1);
+    let first = choice.finding.checked_rem(found.words.len()).unwrap_or(0);
+    let (before, from_first) = found.words.split_at(first);
+    let words: Vec<&Words> = from_first.iter().chain(before).collect();
+    let lines = panel::lines(&words, found.missing, &found.none, Size { columns: usize::from(area.width), rows });
+    let rows = [head, lines.len(), 1].map(|rows| Constraint::Length(rows as u16));
+    let [head, table, findings, foot] = Layout::vertical([rows[0], Constraint::Min(0), rows[1], rows[2]]).areas(area);
+    frame.render_widget(Paragraph::new(lines), findings);
     frame.render_widget(Paragraph::new(footer(choice)), foot);
+    [head, table]
+}
+
+/// Lines of the table of a database, with its head, or of the help.
+fn lines_of(database: &DatabaseView, choice: &Choice) -> usize {
+    if choice.help {
+        return HELP.lines().count();
+    }
+    let rows = database.processes.iter().filter(|row| choice.is_shown(row));
+    1 + rows.map(|row| 1 + if choice.no_threads { 0 } else { row.threads.len() }).sum::<usize>()
 }
 
 const NO_FINDING: &str = "No finding so far.";
-const NO_FINDING_SAMPLED: &str = "No finding so far: only holds of 20 ms or longer are seen. Run as root for more.";
+const NO_FINDING_SAMPLED: &str = "No finding so far: only holds of 20 ms or longer are seen.";
 
 const HELP: &str = "Holds: the strongest lock a process has now, and for how long. write: the one
 writer; exclusive: alone in the file; read: a snapshot is open; open: connected.
 Waits: how long it has been refused the lock.
 Refused: lock calls per second that got no lock. A busy timeout tries again and
 again: one wait is many refused calls, and they are not errors of the program.
-Longest, wait: its longest hold of the write lock, its longest wait (if wide).
+l: longest hold of the write lock, and longest wait (100 columns have them).
 Below a process: its threads (or connections) that have the lock, wait or work.
 The strip: who held the write lock, the newest at the right. A dot: no process.
 ~ in a name: a part is left out.
+Up, Down: the finding that is shown in full; f: findings without the table.
 p pause  s sort  t threads  / filter  Tab next database  q quit";
 
 fn heading(shown: &Shown<'_>, choice: &Choice) -> Line<'static> {
@@ -202,49 +252,102 @@ fn style(database: &DatabaseView, pid: u32, colour: bool) -> Style {
 }
 
 fn processes(frame: &mut Frame<'_>, area: Rect, database: &DatabaseView, shown: &Shown<'_>, choice: &Choice) {
-    let fits = |row: &&Row| row.program.contains(&choice.filter) || row.command.contains(&choice.filter);
-    let mut rows: Vec<&Row> = database.processes.iter().filter(fits).collect();
+    let mut rows: Vec<&Row> = database.processes.iter().filter(|row| choice.is_shown(row)).collect();
     match choice.sort {
         Sort::Held => rows.sort_by_key(|row| std::cmp::Reverse(row.write_permille)),
         Sort::Waited => rows.sort_by_key(|row| std::cmp::Reverse(row.sums.waits.map(|waits| waits.wait_ns))),
         Sort::Refused => rows.sort_by_key(|row| std::cmp::Reverse(row.sums.waits.map(|waits| waits.refusals))),
         Sort::Process => rows.sort_by_key(|row| row.pid),
     }
-    let is_wide = area.width >= WIDE;
+    let columns = Column::shown(area.width, choice);
     let widest = widest(&rows, !choice.no_threads);
-    let others = USUAL_WIDTHS.iter().map(|width| width + 1).sum::<u16>() + widest + 1;
-    let others = others + if is_wide { 2 * (TIME_WIDTH + 1) } else { 0 };
-    let (first_width, names) = names(&rows, area.width.saturating_sub(others));
+    let others = columns.iter().map(|column| column.head_and_width()).filter_map(|(_, width)| Some(width? + 1));
+    let (first_width, names) = names(&rows, area.width.saturating_sub(others.sum::<u16>() + widest + 1));
     let mut lines = vec![];
     for row in rows {
         let name = &names[row.program.as_str()];
         let first = Cell::from(format!("{} {} {name}", letter(database, row.pid), row.pid));
-        let mut cells = vec![
-            first.style(style(database, row.pid, shown.colour)),
-            Cell::from(held(row.holds.as_ref())),
-            Cell::from(row.waits_ns.map_or("-".to_string(), time)),
-            Cell::from(row.writes_per_s.to_string()),
-            Cell::from(row.refusals_per_s.map_or(NOT_SEEN.to_string(), |count| count.to_string())),
-            Cell::from(percent(row.write_permille)),
-        ];
-        if is_wide {
-            let [_, longest_wait, ..] = row.sums.of_waits();
-            cells.extend([time(row.sums.write_ns_max), longest_wait].map(Cell::from));
-        }
-        cells.push(Cell::from(row.statement.clone().unwrap_or_default()));
-        lines.push(TableRow::new(cells));
+        let cells = [first.style(style(database, row.pid, shown.colour)), Cell::from(held(row.holds.as_ref()))];
+        let others = columns.iter().map(|column| Cell::from(column.of_process(row)));
+        lines.push(TableRow::new(cells.into_iter().chain(others)));
         let threads = row.threads.iter().filter(|_| !choice.no_threads);
-        lines.extend(threads.map(|thread| of_thread(thread, is_wide)));
+        lines.extend(threads.map(|thread| {
+            let cells = [format!("  {}", name_of(thread)), held(thread.holds.as_ref())];
+            TableRow::new(cells.into_iter().chain(columns.iter().map(|column| column.of_thread(thread))))
+        }));
     }
-    let mut columns = vec![("process", Constraint::Length(first_width)), ("holds", Constraint::Length(widest))];
-    columns.extend(["waits", "writes/s", "refused", "held"].into_iter().zip(USUAL_WIDTHS.map(Constraint::Length)));
-    if is_wide {
-        columns.extend(["longest", "wait"].map(|head| (head, Constraint::Length(TIME_WIDTH))));
+    let (mut heads, mut widths) = (vec!["process", "holds"], [first_width, widest].map(Constraint::Length).to_vec());
+    for (head, width) in columns.iter().map(|column| column.head_and_width()) {
+        heads.push(head);
+        widths.push(width.map_or(Constraint::Min(8), Constraint::Length));
     }
-    columns.push(("statement", Constraint::Min(8)));
-    let (head, widths): (Vec<_>, Vec<_>) = columns.into_iter().unzip();
-    let head = TableRow::new(head).style(Style::new().add_modifier(Modifier::BOLD));
+    let head = TableRow::new(heads).style(Style::new().add_modifier(Modifier::BOLD));
     frame.render_widget(Table::new(lines, widths).header(head), area);
+}
+
+/// Columns of the table after the process and its lock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Column {
+    Waits,
+    Writes,
+    Refused,
+    Held,
+    Longest,
+    LongestWait,
+    Statement,
+}
+
+impl Column {
+    /// Those on a screen of this width.
+    fn shown(width: u16, choice: &Choice) -> Vec<Column> {
+        use Column::{Held, Longest, LongestWait, Refused, Statement, Waits, Writes};
+        match (width >= WIDE, choice.longest) {
+            (true, _) => vec![Waits, Writes, Refused, Held, Longest, LongestWait, Statement],
+            (false, false) => vec![Waits, Writes, Refused, Held, Statement],
+            (false, true) => vec![Waits, Refused, Held, Longest, LongestWait],
+        }
+    }
+
+    /// Its head, and its width unless it has the rest of the screen.
+    fn head_and_width(self) -> (&'static str, Option<u16>) {
+        match self {
+            Column::Waits => ("waits", Some(TIME_WIDTH)),
+            Column::Writes => ("writes/s", Some(8)),
+            Column::Refused => ("refused", Some(7)),
+            Column::Held => ("held", Some(5)),
+            Column::Longest => ("longest", Some(TIME_WIDTH)),
+            Column::LongestWait => ("wait", Some(TIME_WIDTH)),
+            Column::Statement => ("statement", None),
+        }
+    }
+
+    fn of_process(self, row: &Row) -> String {
+        match self {
+            Column::Waits => row.waits_ns.map_or("-".to_string(), time),
+            Column::Writes => row.writes_per_s.to_string(),
+            Column::Refused => row.refusals_per_s.map_or(NOT_SEEN.to_string(), |count| count.to_string()),
+            Column::Held => percent(row.write_permille),
+            Column::Longest => time(row.sums.write_ns_max),
+            Column::LongestWait => {
+                let [_, longest_wait, ..] = row.sums.of_waits();
+                longest_wait
+            }
+            Column::Statement => row.statement.clone().unwrap_or_default(),
+        }
+    }
+
+    /// Of a thread, what it does now.
+    fn of_thread(self, thread: &ThreadRow) -> String {
+        match self {
+            Column::Waits => thread.waits_ns.map_or("-".to_string(), time),
+            Column::Statement => thread.statement.clone().unwrap_or_default(),
+            _ => String::new(),
+        }
+    }
+}
+
+fn name_of(thread: &ThreadRow) -> String {
+    thread.name.clone().unwrap_or_else(|| connection::name(thread.tid))
 }
 
 /// Width of the column of processes, and the name of each program in it. `room`: what it and the statement have together.
@@ -272,35 +375,6 @@ fn held(holds: Option<&(String, u64)>) -> String {
     holds.map_or("-".to_string(), |(lock, ns)| format!("{lock} {}", time(*ns)))
 }
 
-/// The line of a thread below its process, with as many cells.
-fn of_thread(thread: &ThreadRow, is_wide: bool) -> TableRow<'static> {
-    let which = match &thread.name {
-        Some(name) => name.clone(),
-        None => connection::name(thread.tid),
-    };
-    let mut cells =
-        vec![format!("  {which}"), held(thread.holds.as_ref()), thread.waits_ns.map_or("-".to_string(), time)];
-    cells.resize(if is_wide { 8 } else { 6 }, String::new());
-    cells.push(thread.statement.clone().unwrap_or_default());
-    TableRow::new(cells)
-}
-
-fn findings(found: &[Words], missing: &[String], (none, rows): (&'static str, u16)) -> Vec<Line<'static>> {
-    let mut lines = vec![];
-    for words in found {
-        let style = Style::new().add_modifier(Modifier::BOLD);
-        lines.push(Line::styled(format!("! {}", words.title), style));
-        lines.push(Line::raw(format!("  {}", words.change)));
-    }
-    if lines.is_empty() {
-        lines.push(Line::raw(none));
-    }
-    if !missing.is_empty() && lines.len() < usize::from(rows) {
-        lines.push(Line::raw(format!("Not seen: {}.", missing.join("; "))));
-    }
-    lines
-}
-
 /// Data of a server's screen: facts, one per line, and the tree of waits.
 pub struct ShownServer {
     pub facts: String,
@@ -312,28 +386,24 @@ pub struct ShownServer {
 
 /// Draws the screen of a server. The filter applies to lines of the tree.
 pub fn draw_server(frame: &mut Frame<'_>, shown: &ShownServer, choice: &Choice) {
-    let area = frame.area();
-    let findings_rows = FINDINGS_ROWS.min(area.height / 3);
-    let rows = [Constraint::Length(3), Constraint::Min(3), Constraint::Length(findings_rows), Constraint::Length(1)];
-    let [head, tree_area, findings_area, foot] = Layout::vertical(rows).areas(area);
-    let heading = bold(format!("contend watch   {} s", shown.seconds), choice);
-    let head_lines = vec![heading, Line::raw(shown.facts.clone())];
-    frame.render_widget(Paragraph::new(head_lines).wrap(Wrap { trim: false }), head);
     let fits = shown.tree.iter().filter(|line| line.contains(&choice.filter));
     let mut tree: Vec<Line<'_>> = fits.map(|line| Line::raw(line.clone())).collect();
     if choice.help {
-        tree = vec![Line::raw(HELP_SERVER)];
+        tree = HELP_SERVER.lines().map(Line::raw).collect();
     } else if tree.is_empty() {
         tree.push(Line::raw("No client waits for another."));
     }
+    let found = Found { words: &shown.findings, missing: &shown.missing, none: NO_FINDING.to_string() };
+    let [head, tree_area] = around(frame, choice, [3, tree.len()], &found);
+    let heading = bold(format!("contend watch   {} s", shown.seconds), choice);
+    let head_lines = vec![heading, Line::raw(shown.facts.clone())];
+    frame.render_widget(Paragraph::new(head_lines).wrap(Wrap { trim: false }), head);
     frame.render_widget(Paragraph::new(tree), tree_area);
-    let found = findings(&shown.findings, &shown.missing, (NO_FINDING, findings_rows));
-    frame.render_widget(Paragraph::new(found).wrap(Wrap { trim: false }), findings_area);
-    frame.render_widget(Paragraph::new(footer(choice)), foot);
 }
 
-const HELP_SERVER: &str =
-    "Each client that others wait for, and below it those that wait.   p pause   / filter   q quit";
+const HELP_SERVER: &str = "Each client that others wait for, and below it those that wait.
+Up, Down: the finding that is shown in full; f: findings without the tree.
+p pause   / filter   q quit";
 
 fn footer(choice: &Choice) -> String {
     if choice.typing {
@@ -342,7 +412,7 @@ fn footer(choice: &Choice) -> String {
     if !choice.filter.is_empty() {
         return format!("filter: {}   / changes it, Esc clears it", choice.filter);
     }
-    format!("q quit  p pause  s sort (by {})  t threads  / filter  ? help", choice.sort.word())
+    format!("q quit  p pause  s sort (by {})  t threads  f findings  / filter  ? help", choice.sort.word())
 }
 
 #[cfg(test)]

@@ -45,13 +45,115 @@ fn drawn_of(columns: u16, choice: &Choice, [first, second]: [&str; 2], path: &st
     }];
     let processes = vec![row(4711, first, 870_000_000), Row { threads, ..row(4712, second, 20_000_000) }];
     let database = DatabaseView::example(path, processes, vec![Some(4711), None, Some(4712)]);
-    let words = Words { title: "python3 (4711) waits.".into(), evidence: String::new(), change: "Commit.".into() };
-    let databases = [database];
-    let (findings, depth) = (&[words][..], Depth::Exact);
-    let shown = Shown { databases: &databases, findings, seconds: 12, depth, missing: &[], colour: false };
+    on_screen(columns, choice, database, &[finding(4711, 1)], false).to_string()
+}
+
+/// A finding with this number of sentences as its evidence.
+fn finding(pid: u32, sentences: usize) -> Words {
+    let sentence =
+        |n| format!("It held the lock for {n} s after \"INSERT INTO account (owner, balance) VALUES (?, ?)\".");
+    let evidence: Vec<String> = (1..=sentences).map(sentence).collect();
+    Words { title: format!("python3 ({pid}) waits."), evidence: evidence.join(" "), change: format!("Commit {pid}.") }
+}
+
+fn on_screen(columns: u16, choice: &Choice, database: DatabaseView, findings: &[Words], colour: bool) -> TestBackend {
+    let (databases, missing) = ([database], ["statements of sqlite3".to_string()]);
+    let depth = Depth::WithStatements;
+    let shown = Shown { databases: &databases, findings, seconds: 12, depth, missing: &missing, command: None, colour };
     let mut terminal = Terminal::new(TestBackend::new(columns, 24)).expect("a buffer");
     terminal.draw(|frame| draw(frame, &shown, choice)).expect("drawn");
-    terminal.backend().to_string()
+    terminal.backend().clone()
+}
+
+/// A database with this number of processes, in which the first and the third held the lock.
+fn with_processes(count: u32) -> DatabaseView {
+    let strip = [4711, 4713].map(Some).into_iter().chain([None]).collect();
+    DatabaseView::example("/srv/app.db", (0..count).map(|n| row(4711 + n, "python3", 1_000_000)).collect(), strip)
+}
+
+/// Lines of a screen of 80 by 24 with ten processes and these findings.
+fn lines_with(findings: &[Words], keys: &[KeyCode]) -> Vec<String> {
+    let mut choice = Choice::default();
+    keys.iter().for_each(|key| choice.key(*key, 1));
+    let text = on_screen(80, &choice, with_processes(10), findings, false).to_string();
+    text.lines().map(|line| line.trim_matches('"').trim_end().to_string()).collect()
+}
+
+#[test]
+fn a_finding_is_shown_with_its_evidence_and_what_to_change() {
+    let lines = lines_with(&[finding(4711, 1)], &[]);
+    let at = lines.iter().position(|line| line == "! python3 (4711) waits.").expect("its title");
+    assert_eq!(
+        lines[at + 1..23],
+        [
+            "  It held the lock for 1 s after \"INSERT INTO account (owner, balance) VALUES",
+            "  (?, ?)\".",
+            "  Change: Commit 4711.",
+            "Not seen: statements of sqlite3.",
+        ]
+    );
+    assert!(lines[15].contains("4720 python3"), "the table has the other rows: {lines:#?}");
+}
+
+#[test]
+fn evidence_that_is_too_long_is_cut_and_f_shows_all_of_it() {
+    let long = [finding(4711, 10)];
+    let lines = lines_with(&long, &[]);
+    assert_eq!(lines[21..23], ["  ... (f: all of the evidence)", "  Change: Commit 4711."], "{lines:#?}");
+    // The head of the table and five processes stay.
+    assert!(lines[10].contains("4715 python3") && lines[11] == "! python3 (4711) waits.", "{lines:#?}");
+    let text = lines_with(&long, &[KeyCode::Char('f')]).join("\n");
+    assert!(text.contains("for 10 s") && !text.contains("all of the evidence"), "{text}");
+    assert!(text.contains("Change: Commit 4711."), "{text}");
+}
+
+#[test]
+fn of_several_findings_the_others_have_a_title_and_down_shows_the_next_in_full() {
+    let three = [4711, 4712, 4713].map(|pid| finding(pid, 4));
+    let is_in_full = |lines: &[String], pid: u32| lines.iter().any(|line| line.ends_with(&format!("Commit {pid}.")));
+    for (keys, first) in [
+        (&[][..], 4711),
+        (&[KeyCode::Down], 4712),
+        (&[KeyCode::Down, KeyCode::Down, KeyCode::Up], 4712),
+        (&[KeyCode::Down; 4], 4712),
+        (&[KeyCode::Up], 4711),
+    ] {
+        let lines = lines_with(&three, keys);
+        for pid in [4711, 4712, 4713] {
+            assert!(lines.contains(&format!("! python3 ({pid}) waits.")), "{lines:#?}");
+            assert_eq!(is_in_full(&lines, pid), pid == first, "{pid} after {keys:?}: {lines:#?}");
+        }
+        let how = "3 findings. Down: the next one in full; f: without the table.".to_string();
+        assert!(lines.contains(&how), "{lines:#?}");
+    }
+}
+
+/// Without colour, letters stand for them.
+#[test]
+fn holders_in_the_strip_have_the_colours_of_their_processes() {
+    for colour in [true, false] {
+        let screen = on_screen(80, &Choice::default(), with_processes(3), &[], colour);
+        let of = |column, line| {
+            let cell = screen.buffer().cell((column, line)).expect("a cell");
+            (cell.symbol().to_string(), cell.fg)
+        };
+        let expected = if colour { [COLOURS[0], COLOURS[2]] } else { [Color::Reset; 2] };
+        let [first, third] = [("A".to_string(), expected[0]), ("C".to_string(), expected[1])];
+        assert_eq!([of(0, 4), of(1, 4), of(2, 4)], [first.clone(), third.clone(), (".".to_string(), Color::Reset)]);
+        assert_eq!([of(0, 6), of(0, 8)], [first, third], "the rows of both");
+    }
+}
+
+#[test]
+fn a_narrow_screen_has_the_longest_times_in_place_of_writes_and_statements() {
+    let mut choice = Choice::default();
+    choice.key(KeyCode::Char('l'), 1);
+    let text = drawn(&choice);
+    assert!(text.contains("refused held  longest  wait") && !text.contains("writes/s"), "{text}");
+    let line = text.lines().find(|line| line.contains("4711 python3")).expect("its line");
+    assert!(line.contains("3       87 %  870 ms   0 ns") && !line.contains("UPDATE"), "{text}");
+    let line = text.lines().find(|line| line.contains("  worker-3")).expect("a line of the thread");
+    assert!(line.contains("write 41.0 ms") && !line.contains("DELETE"), "{text}");
 }
 
 #[test]

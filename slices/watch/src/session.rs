@@ -153,12 +153,14 @@ impl Live for Files {
 
     fn drawing(&mut self, seconds: u64) -> Drawing {
         let (databases, missing, depth) = (self.view(), self.watch.missing(), self.watch.depth);
+        let command = self.watch.no_deeper.as_ref().and_then(|limit| limit.command.clone());
         let found = self.found();
         let findings = self.appeared.newest_first(found);
         Box::new(move |frame, choice| {
             let colour = contend::cli::style().is_coloured;
             let (databases, findings, missing) = (&databases[..], &findings[..], &missing[..]);
-            draw(frame, &Shown { databases, findings, seconds, depth, missing, colour }, choice);
+            let command = command.as_deref();
+            draw(frame, &Shown { databases, findings, seconds, depth, missing, command, colour }, choice);
         })
     }
 }

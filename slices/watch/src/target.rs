@@ -3,6 +3,8 @@
 use crate::device::device;
 use crate::journal::{self, Journal};
 use crate::lock::{File, PENDING_BYTE};
+use crate::named::{self, MAGIC};
+use crate::rights;
 use anyhow::{Context, Result, bail};
 use contend::engine::wal::{HEADER_BYTES, Log, companion};
 use std::collections::BTreeSet;
@@ -13,8 +15,6 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// First bytes of every SQLite database that has content.
-const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 /// The first copy of the header in `-shm`.
 const SHM_HEADER: Range<usize> = 0..48;
 /// The change counter in the header of a database.
@@ -85,19 +85,21 @@ impl Database {
         let found = id.and_then(|_| resolved.or_else(|| std::path::absolute(path).ok()));
         let path = found.with_context(|| {
             let why = fs::metadata(path).err().map_or(String::new(), |why| format!(": {why}"));
-            format!("{} cannot be found{why}; --pid PID finds the databases of a process", path.display())
+            format!("{} cannot be found{why}{}", path.display(), way_on(path))
         })?;
-        let metadata = fs::metadata(&path).with_context(|| format!("{}: cannot be read", path.display()))?;
+        let cannot_be_read = || format!("{} cannot be read{}", path.display(), way_on(&path));
+        let metadata = fs::metadata(&path).with_context(cannot_be_read)?;
         let kind = metadata.file_type();
         if kind.is_fifo() || kind.is_socket() || kind.is_char_device() || kind.is_block_device() {
             bail!("{} is not a file; name a SQLite database", path.display());
         }
         let mut head = vec![];
-        let file = fs::File::open(&path).with_context(|| format!("{}: cannot be read", path.display()))?;
+        let file = fs::File::open(&path).with_context(cannot_be_read)?;
         file.take(MAGIC.len() as u64).read_to_end(&mut head).with_context(|| format!("{}", path.display()))?;
         // A new database is an empty file until its first commit.
         if !head.is_empty() && head != MAGIC {
-            bail!("{} is not a SQLite database: it does not begin with \"SQLite format 3\"", path.display());
+            let way_on = named::near(&path);
+            bail!("{} is not a SQLite database: it does not begin with \"SQLite format 3\"{way_on}", path.display());
         }
         let id = id.with_context(|| format!("{}: cannot be read", path.display()))?;
         let shm = FileId::at(&companion(&path, "-shm"));
@@ -115,12 +117,13 @@ impl Database {
                 found.push(Database::open(path)?);
                 continue;
             }
-            let entries = fs::read_dir(path).with_context(|| format!("{}: cannot be read", path.display()))?;
+            let cannot_be_read = || format!("{} cannot be read{}", path.display(), way_on(path));
+            let entries = fs::read_dir(path).with_context(cannot_be_read)?;
             let before = found.len();
             let files = entries.flatten().map(|entry| entry.path()).filter(|path| path.is_file());
             found.extend(files.filter_map(|file| Database::open(&file).ok()).filter(|db| !is_empty(&db.path)));
             if found.len() == before {
-                bail!("{} holds no SQLite database", path.display());
+                bail!("{} holds no SQLite database{}", path.display(), named::below(path));
             }
         }
         found.sort_by(|a, b| a.path.cmp(&b.path));
@@ -260,6 +263,12 @@ pub fn lock_filter(databases: &[Database]) -> String {
     let devices = devices.iter().map(|device| format!("s_dev == {device}")).collect::<Vec<_>>().join(" || ");
     // A release of all locks of a file ends at its last possible byte.
     format!("({devices}) && (fl_end >= {PENDING_BYTE} || ({OF_SHM}))")
+}
+
+/// The end of an error about a path that cannot be watched.
+fn way_on(path: &Path) -> String {
+    let command = rights::command().filter(|_| rights::is_closed(path));
+    command.map_or_else(|| named::near(path), |command| format!("; as root: {command}"))
 }
 
 fn is_empty(path: &Path) -> bool {

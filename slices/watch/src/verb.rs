@@ -1,8 +1,10 @@
 //! `contend watch`: arguments, and the choice of source and output.
 
 use crate::janitor::Janitor;
+use crate::named;
 use crate::process::databases_of;
 use crate::record::{self, Recorder, ServerRecorder};
+use crate::rights;
 use crate::server::Server;
 use crate::session::{self, Files, Live, Served, Until};
 use crate::target::Database;
@@ -39,7 +41,7 @@ docs/watch.md explains every column and finding.
 
 Exit status: 0 no finding, 1 a finding, 2 usage or environment.")]
 struct WatchArgs {
-    /// SQLite databases, directories of them, or the address of a server
+    /// SQLite databases (also as sqlite:///PATH or file:PATH), directories of them, or the address of a server
     #[arg(value_name = "DATABASE", value_hint = ValueHint::AnyPath, required_unless_present = "pid")]
     databases: Vec<String>,
     /// The databases that this process has open, or those of its children if it has none
@@ -60,7 +62,8 @@ struct WatchArgs {
     /// Keep what was seen in this directory, with a report
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     out: Option<PathBuf>,
-    /// Most that --out writes in an hour, in MiB; the rest of that hour is left out, and the report lists what is missing
+    /// Most that the lists of --out grow in an hour, in MiB; the rest of that hour is left out, and the report lists what
+    /// is missing. watch.json, with findings and sums, is always complete
     #[arg(long, value_name = "MIB", default_value_t = 100, requires = "out", value_parser = clap::value_parser!(u64).range(1..=1 << 30))]
     limit_mib: u64,
 }
@@ -93,7 +96,7 @@ fn run(args: &WatchArgs) -> Result<u8> {
     }
     let databases = match args.pid {
         Some(pid) => of_process(pid)?,
-        None => args.databases.iter().map(PathBuf::from).collect(),
+        None => args.databases.iter().map(|text| named::path_of(text)).collect::<Result<_>>()?,
     };
     let databases = Database::open_all(&databases)?;
     let depth = depth(args)?;
@@ -129,7 +132,8 @@ fn follow(live: &mut dyn Live, args: &WatchArgs, duration_ns: Option<u64>, stop:
 
 /// The address of a server, if the target is one.
 fn address(args: &WatchArgs) -> Result<Option<&str>> {
-    let Some(address) = args.databases.iter().find(|text| text.contains("://")) else { return Ok(None) };
+    let is_server = |text: &&String| text.contains("://") && !named::is_address(text);
+    let Some(address) = args.databases.iter().find(is_server) else { return Ok(None) };
     ensure!(args.databases.len() == 1, "one server is watched at a time, without files");
     ensure!(args.depth.is_none() && !args.no_sql, "--depth and --no-sql are for SQLite; a server is always sampled");
     Ok(Some(address))
@@ -138,8 +142,12 @@ fn address(args: &WatchArgs) -> Result<Option<&str>> {
 /// The databases that a process has open.
 fn of_process(pid: u32) -> Result<Vec<PathBuf>> {
     let found = databases_of(pid);
-    let mut found = found
-        .with_context(|| format!("process {pid} does not exist, or belongs to another user (then run as root)"))?;
+    let mut found = found.with_context(|| {
+        let command = rights::command().filter(|_| Path::new("/proc").join(pid.to_string()).exists());
+        command.map_or(format!("process {pid} does not exist"), |command| {
+            format!("process {pid} belongs to another user; as root: {command}")
+        })
+    })?;
     // A server that forks its workers has none open itself.
     if found.is_empty() {
         found = tree(pid).iter().filter_map(|process| databases_of(process.pid.cast_unsigned())).flatten().collect();

@@ -8,6 +8,7 @@ use crate::missing;
 use crate::moment::Worst;
 use crate::process::{Processes, databases_of, forked_with, is_alive, processor_ns};
 use crate::repeated;
+use crate::rights;
 use crate::sampled::Sampled;
 use crate::target::{Database, FileId, Sample};
 use crate::timeline::{BUSY, Timeline};
@@ -50,12 +51,23 @@ impl Depth {
     }
 }
 
+/// Why there is no greater depth.
+#[derive(Debug, Clone)]
+pub struct Limit {
+    pub why: String,
+    /// The command that has more, if more rights are what is missing.
+    pub command: Option<String>,
+}
+
 /// The greatest depth available to this user on this machine, and why not a greater one.
-pub fn deepest() -> (Depth, Option<String>) {
+pub fn deepest() -> (Depth, Option<Limit>) {
+    let limit = |why, command| Some(Limit { why, command });
     match instance::root() {
         Ok(root) if instance::has_probes(&root) => (Depth::WithStatements, None),
-        Ok(_) => (Depth::Exact, Some("the kernel has no uprobes (CONFIG_UPROBE_EVENTS)".to_string())),
-        Err(why) => (Depth::Sampled, Some(format!("{why:#}"))),
+        Ok(_) => (Depth::Exact, limit("the kernel has no uprobes (CONFIG_UPROBE_EVENTS)".to_string(), None)),
+        Err(why) => {
+            (Depth::Sampled, limit(format!("{why:#}"), rights::command().filter(|_| instance::sees_all_processes())))
+        }
     }
 }
 
@@ -92,7 +104,7 @@ pub struct Watch {
     worst: Worst,
     pub depth: Depth,
     /// Why a greater depth is not available.
-    no_deeper: Option<String>,
+    pub no_deeper: Option<Limit>,
     lost_before: u64,
     /// Processes with locks that were found dead, and when.
     dead: HashMap<u32, u64>,
@@ -111,12 +123,13 @@ impl Watch {
     /// # Errors
     /// The requested depth is not available.
     pub fn start(databases: Vec<Database>, asked: Option<Depth>) -> Result<Watch> {
-        let (deepest, why) = deepest();
+        let (deepest, limit) = deepest();
         let depth = asked.unwrap_or(deepest);
-        if depth > deepest {
-            bail!("depth `{}` is not available: {}", depth.word(), why.unwrap_or_default());
+        if let Some(Limit { why, command }) = limit.as_ref().filter(|_| depth > deepest) {
+            let command = command.as_ref().map_or(String::new(), |command| format!("; as root: {command}"));
+            bail!("depth `{}` is not available: {why}{command}", depth.word());
         }
-        let no_deeper = why.filter(|_| depth == deepest);
+        let no_deeper = limit.filter(|_| depth == deepest);
         let samples = vec![vec![]; databases.len()];
         let mut sampled = Sampled::new(databases.clone());
         let trace = match depth {
@@ -266,7 +279,7 @@ impl Watch {
         if self.depth == Depth::Exact {
             missing.push("statements, and conflicts between connections of one process".to_string());
         }
-        if let Some(why) = &self.no_deeper {
+        if let Some(Limit { why, .. }) = &self.no_deeper {
             missing.push(format!("everything that needs more rights or another kernel ({why})"));
         }
         let name = |pid| self.name(pid);

@@ -63,7 +63,11 @@ fn as_text(findings: &[Finding]) -> String {
             State::Bad => "BAD ",
         };
         let before = format!("{state}  {:<10} ", f.what);
-        out += &paragraph(&f.detail, [&before, &" ".repeat(before.len())]);
+        let indent = " ".repeat(before.len());
+        let mut parts = f.detail.lines();
+        out += &paragraph(parts.next().unwrap_or_default(), [&before, &indent]);
+        // Commands, which are not broken into lines.
+        parts.for_each(|command| out += &format!("{indent}{command}\n"));
     }
     out
 }

@@ -44,7 +44,7 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// Creates the directory and its lists. `limit` is their total size in bytes, for each hour.
+    /// Creates the directory and its lists. `limit` is what they may grow in an hour, in bytes; `watch.json` is not counted.
     ///
     /// # Errors
     /// The directory is not empty, or cannot be created.
