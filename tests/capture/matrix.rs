@@ -1,5 +1,7 @@
 //! Languages and drivers.
 
+mod linked;
+
 use super::{capture, counts, database, has, script, shown};
 use crate::support::{Bench, root};
 use std::process::Command;
@@ -74,7 +76,12 @@ fn c_utf16_callbacks_threads_and_functions_by_name() {
     let said = capture(&bench, &["--values=full"], &[&program, &path]);
     assert_eq!(said.code, Some(7), "changes and error codes are as without a capture: {said:?}");
     assert_eq!(said.out, String::from_utf8_lossy(&plain.stdout), "errno and the SQLite as well");
-    let summary = shown(&bench);
+    has_all_of_the_program(&bench);
+}
+
+/// Checks the capture of `program.c`.
+fn has_all_of_the_program(bench: &Bench) {
+    let summary = shown(bench);
     assert_eq!(counts(&summary, "INSERT INTO thing(name) VALUES"), [15, 0, 15, 0], "UTF-16, and a thread's");
     assert_eq!(counts(&summary, "INSERT INTO log"), [5, 0, 5, 0], "out of a function that SQLite called");
     assert_eq!(
@@ -90,11 +97,9 @@ fn c_utf16_callbacks_threads_and_functions_by_name() {
 /// Workers whose SQLite cannot be reached: the message says so at once, and what to do.
 #[test]
 fn what_cannot_be_captured_is_said() {
-    for (worker, words) in [
-        ("contend-worker-go-mattn", "go build -tags libsqlite3"),
-        ("contend-worker-go-modernc", "SQLite translated to Go"),
-        ("contend-worker-go-ncruces", "WebAssembly"),
-    ] {
+    for (worker, words) in
+        [("contend-worker-go-modernc", "SQLite translated to Go"), ("contend-worker-go-ncruces", "WebAssembly")]
+    {
         let program = root().join("target/workers").join(worker);
         if !program.is_file() {
             println!("NOT VERIFIED: {worker} is not built; `make workers-go` builds it");

@@ -1,6 +1,7 @@
-//! Asks contend to store the content of a database before it is opened for the first time: only contend's own process
-//! may open the file. The program waits for the answer.
+//! Asks contend to store the content of a database before it is opened for the first time, because only contend's own
+//! process may open the file, and to examine a file with SQLite linked into it. The program waits for the answer.
 
+use crate::format::{CONTENT, CONTENT_ASKED};
 use crate::segment::settings;
 use crate::sys::{self, Line};
 use core::ffi::{c_int, c_long};
@@ -54,28 +55,39 @@ pub unsafe fn keep_content(name: &[u8]) -> (u64, u64) {
         return (0, 0);
     }
     let path = path_of(name);
-    let Some((device, inode)) = identity(path.as_bytes()) else { return (0, 0) };
-    let file = |kind: &[u8]| {
-        let mut line = Line::<1200>::new();
-        line.text(settings().directory.as_bytes()).text(b"/").text(kind).text(b"-");
-        line.number(device).text(b"-").number(inode);
-        line
-    };
-    let (done, question) = (file(b"kept"), file(b"keep"));
+    let Some(file) = identity(path.as_bytes()) else { return (0, 0) };
+    wait_for((CONTENT_ASKED, CONTENT), path.as_bytes(), file);
+    file
+}
+
+/// A file in contend's directory about the file with this device and inode.
+pub fn named<const N: usize>(begin: &str, (device, inode): (u64, u64)) -> Line<N> {
+    let mut line = Line::new();
+    line.text(settings().directory.as_bytes()).text(b"/").text(begin.as_bytes());
+    line.number(device).text(b"-").number(inode);
+    line
+}
+
+/// Requests something about a file, and waits until contend has it. `begins`: of the names of request and answer.
+///
+/// # Safety
+/// On a slow path only.
+pub unsafe fn wait_for(begins: (&str, &str), path: &[u8], file: (u64, u64)) {
+    let (question, done) = (named::<1200>(begins.0, file), named::<1200>(begins.1, file));
     let is_there = |line: &Line<1200>| sys::syscall(sys::NR_ACCESS, line.as_ptr(), 0 as c_int) == 0;
     if is_there(&done) {
-        return (device, inode);
+        return;
     }
     let made = sys::syscall(sys::NR_OPENAT, sys::AT_FDCWD, question.as_ptr(), sys::O_RDWR_NEW, 0o600 as c_long);
     if made >= 0 {
         let mut directory = [0u8; 1024];
         let mut text = Line::<2200>::new();
-        if !path.as_bytes().starts_with(b"/") {
+        if !path.starts_with(b"/") {
             let here = c"/proc/self/cwd".as_ptr();
             let length = sys::syscall(sys::NR_READLINKAT, sys::AT_FDCWD, here, directory.as_mut_ptr(), directory.len());
             text.text(&directory[..length.max(0) as usize]).text(b"/");
         }
-        text.text(path.as_bytes()).text(b"\n");
+        text.text(path).text(b"\n");
         let length = text.as_bytes().len();
         let written = sys::syscall(sys::NR_WRITE, made, text.as_ptr(), length);
         sys::syscall(sys::NR_CLOSE, made);
@@ -94,7 +106,6 @@ pub unsafe fn keep_content(name: &[u8]) -> (u64, u64) {
         let none: *const u8 = core::ptr::null();
         sys::syscall(sys::NR_NANOSLEEP, time.as_ptr(), none);
     }
-    (device, inode)
 }
 
 /// Requests the content of the database that a statement attaches.

@@ -14,35 +14,63 @@ pub const OK: c_int = 0;
 /// Defines a function with SQLite's name that passes its return address to `run` as one more argument, in the next
 /// free register or on the stack. With `thread` there is no free place: the address is in the thread's data
 /// ([`Thread::caller`]), and `run` gets no argument. While nothing is captured it jumps to SQLite's function
-/// ([`crate::hooks::bypass`]).
+/// ([`crate::hooks::bypass`]). `tagged` is the entry for calls of a SQLite whose functions begin with a jump
+/// ([`crate::linked_in`]): it adds `rax`, the number of that SQLite, to the return address.
 macro_rules! hook {
     ($place:tt; $name:ident($($argument:ident: $type:ty),*) -> $result:ty, $caller:ident $body:block) => {
         pub mod $name {
+            #[allow(unused_imports, clippy::wildcard_imports)]
+            use super::*;
+
             /// SQLite's function; NULL if each caller may have its own SQLite.
             pub static mut DIRECT: crate::sys::P = core::ptr::null_mut();
+
+            /// # Safety
+            /// As for SQLite's function.
+            #[allow(clippy::too_many_arguments)]
+            pub unsafe extern "C" fn run($($argument: $type,)* $caller: usize) -> $result $body
+
+            /// # Safety
+            /// As for SQLite's function.
+            #[unsafe(naked)]
+            pub unsafe extern "C" fn tagged() {
+                crate::call::pass!(tagged $place, run)
+            }
         }
 
         #[cfg_attr(interpose, unsafe(no_mangle))]
         #[unsafe(naked)]
         pub unsafe extern "C" fn $name() {
-            #[allow(clippy::too_many_arguments)]
-            unsafe extern "C" fn run($($argument: $type,)* $caller: usize) -> $result $body
-            crate::call::pass!($place, run, $name::DIRECT)
+            crate::call::pass!($place, $name::run, $name::DIRECT)
         }
     };
 }
 
 macro_rules! pass {
-    (stack, $run:ident, $direct:path) => {
+    (tagged stack, $run:path) => {
+        core::arch::naked_asm!("or rax, qword ptr [rsp]", "push rax", "call {run}", "add rsp, 8", "ret", run = sym $run)
+    };
+    (tagged thread, $run:path) => {
+        core::arch::naked_asm!(crate::thread::keep_caller!(), crate::thread::tag_caller!(), "jmp {run}", run = sym $run)
+    };
+    (tagged $register:ident, $run:path) => {
+        core::arch::naked_asm!(
+            "or rax, qword ptr [rsp]",
+            concat!("mov ", stringify!($register), ", rax"),
+            "jmp {run}",
+            run = sym $run,
+        )
+    };
+    (stack, $run:path, $direct:path) => {
         crate::call::pass!(@ $run, $direct, "push qword ptr [rsp]", "call {run}", "add rsp, 8", "ret")
     };
-    (thread, $run:ident, $direct:path) => {
+    (thread, $run:path, $direct:path) => {
         crate::call::pass!(@ $run, $direct, crate::thread::keep_caller!(), "jmp {run}")
     };
-    ($register:ident, $run:ident, $direct:path) => {
+    ($register:ident, $run:path, $direct:path) => {
         crate::call::pass!(@ $run, $direct, concat!("mov ", stringify!($register), ", qword ptr [rsp]"), "jmp {run}")
     };
-    (@ $run:ident, $direct:path, $($line:expr),*) => {
+    (@ $run:path, $direct:path, $($line:expr),*) => {
         core::arch::naked_asm!(
             "mov rax, qword ptr [rip + {direct}]",
             "test rax, rax",

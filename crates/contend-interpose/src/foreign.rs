@@ -1,5 +1,5 @@
-//! Finds SQLite whose calls cannot be intercepted: linked into a program or library without interposable symbols, or
-//! translated into another language. Examines the files that the processes execute.
+//! Finds SQLite whose calls cannot be interposed: linked into a program or library, or translated into another language.
+//! Examines the files that the processes execute.
 
 use memchr::memmem;
 use object::{Object, ObjectSymbol};
@@ -8,7 +8,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::{FileExt, PermissionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
@@ -29,10 +29,8 @@ pub enum Brings {
 }
 
 /// Examines a file.
-pub fn look(mut file: File) -> Brings {
-    let mut bytes = vec![];
-    let Ok(_) = file.read_to_end(&mut bytes) else { return Brings::Nothing };
-    let Ok(file) = object::File::parse(&*bytes) else { return Brings::Nothing };
+pub fn look(bytes: &[u8]) -> Brings {
+    let Ok(file) = object::File::parse(bytes) else { return Brings::Nothing };
     let is_step = |symbol: object::Symbol<'_, '_>| symbol.is_definition() && symbol.name() == Ok("sqlite3_step");
     if file.dynamic_symbols().any(is_step) {
         return Brings::Exported;
@@ -41,7 +39,7 @@ pub fn look(mut file: File) -> Brings {
     if file.dynamic_symbols().any(|symbol| symbol.is_undefined() && symbol.name() == Ok("sqlite3_step")) {
         return Brings::Nothing;
     }
-    let has = |text: &[u8]| memmem::find(&bytes, text).is_some();
+    let has = |text: &[u8]| memmem::find(bytes, text).is_some();
     if has(b"modernc.org/sqlite/lib.") {
         return Brings::TranslatedToGo;
     }
@@ -55,19 +53,78 @@ pub fn look(mut file: File) -> Brings {
     Brings::Nothing
 }
 
-impl Brings {
-    fn is_out_of_reach(self) -> bool {
-        !matches!(self, Brings::Nothing | Brings::Exported)
-    }
-}
-
-/// A SQLite that cannot be intercepted.
+/// A SQLite whose calls cannot be interposed.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Foreign {
     /// A description: `/usr/bin/app has SQLite linked into it`.
     pub what: String,
-    /// The change with which it can be intercepted.
+    /// The change with which they can.
     pub change: String,
+    pub linked: Linked,
+}
+
+/// Whether the functions of a SQLite that is linked into a file can be replaced ([`crate::plan`]).
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Linked {
+    /// In the file with this device and inode.
+    Planned(u64, u64),
+    /// With the reason, a clause that begins with a noun.
+    OutOfReach(String),
+    /// It is not a SQLite in machine code.
+    Elsewhere,
+}
+
+/// What a process that has loaded a file can do about its SQLite.
+#[derive(Debug)]
+pub enum Examined {
+    /// Nothing: it has none, or one whose calls are interposed.
+    Nothing,
+    /// Carry out this plan.
+    Plan(Vec<u8>),
+    OutOfReach(Foreign),
+}
+
+/// Examines a file that a process has loaded.
+///
+/// # Errors
+/// The file cannot be read.
+pub fn examine(path: &Path) -> std::io::Result<Examined> {
+    let bytes = fs::read(path)?;
+    Ok(match plan_of(&bytes) {
+        Ok(None) => Examined::Nothing,
+        Ok(Some(plan)) => Examined::Plan(plan),
+        Err(why) => {
+            let brings = if look(&bytes) == Brings::LinkedByGo { Brings::LinkedByGo } else { Brings::Static };
+            Examined::OutOfReach(Foreign { linked: Linked::OutOfReach(why), ..foreign(path, brings) })
+        }
+    })
+}
+
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+use crate::examine::plan as plan_of;
+
+#[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
+fn plan_of(_: &[u8]) -> Result<Option<Vec<u8>>, String> {
+    Ok(None)
+}
+
+/// A SQLite in a file that cannot be interposed; `None` if it can be, or there is none.
+fn out_of_reach(path: &Path, mut file: &File) -> Option<Foreign> {
+    let mut bytes = vec![];
+    file.read_to_end(&mut bytes).ok()?;
+    let brings = look(&bytes);
+    let linked = match brings {
+        Brings::Nothing | Brings::Exported => return None,
+        Brings::TranslatedToGo | Brings::WebAssembly => Linked::Elsewhere,
+        Brings::Static | Brings::LinkedByGo => match (plan_of(&bytes), file.metadata()) {
+            (Ok(Some(_)), Ok(meta)) => Linked::Planned(meta.dev(), meta.ino()),
+            (Err(why), _) => Linked::OutOfReach(why),
+            _ => {
+                Linked::OutOfReach("the names of its functions were removed (by `strip`, or a linker with `-s`)".into())
+            }
+        },
+    };
+    Some(Foreign { linked, ..foreign(path, brings) })
 }
 
 fn foreign(path: &Path, brings: Brings) -> Foreign {
@@ -90,7 +147,7 @@ fn foreign(path: &Path, brings: Brings) -> Foreign {
             "use a driver or a build that is linked with the system's libsqlite3 (Go: `-tags libsqlite3`; Rust: rusqlite without `bundled`)"
         }
     };
-    Foreign { what, change: change.to_string() }
+    Foreign { what, change: change.to_string(), linked: Linked::Elsewhere }
 }
 
 /// The path of a command.
@@ -156,8 +213,7 @@ impl Reader {
         let (send, found) = channel();
         thread::spawn(move || {
             for (path, file) in opened {
-                let brings = look(file);
-                if brings.is_out_of_reach() && send.send(foreign(&path, brings)).is_err() {
+                if out_of_reach(&path, &file).is_some_and(|found| send.send(found).is_err()) {
                     return;
                 }
             }
@@ -199,8 +255,13 @@ impl Lookout {
 
     /// Examines a program before it is started.
     pub fn look_at_file(&mut self, path: &Path) -> Option<Foreign> {
-        let brings = File::open(path).map_or(Brings::Nothing, look);
-        brings.is_out_of_reach().then(|| foreign(path, brings)).filter(|found| self.said.insert(found.clone()))
+        let path = path.canonicalize().ok()?;
+        out_of_reach(&path, &File::open(&path).ok()?).filter(|found| self.is_new(found))
+    }
+
+    /// Whether this was not reported yet. It is from now on.
+    pub fn is_new(&mut self, found: &Foreign) -> bool {
+        self.said.insert(found.clone())
     }
 
     /// Files that a process executes, by its maps, and that were not seen before.

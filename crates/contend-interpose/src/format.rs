@@ -17,6 +17,15 @@ pub const SPARES: u32 = 4;
 pub const SPARE: &str = "spare-";
 pub const WANTED: &str = "want-spares";
 
+/// Begins of the names of files with which a process asks contend for something about a file (device and inode follow),
+/// and of the answers: the content of a database; a plan ([`crate::plan`]), which is empty if there is none. A plan that
+/// the process could not carry out has a third file.
+pub const CONTENT_ASKED: &str = "keep-";
+pub const CONTENT: &str = "kept-";
+pub const PLAN_ASKED: &str = "plan-";
+pub const PLAN: &str = "planned-";
+pub const PLAN_FAILED: &str = "unplanned-";
+
 /// Offsets in the header.
 pub mod header {
     pub const VERSION: usize = 8;

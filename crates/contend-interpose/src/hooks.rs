@@ -238,6 +238,14 @@ macro_rules! by_name {
             None
         }
 
+        /// The same, for calls that bring the number of their SQLite ([`crate::linked_in`]).
+        pub fn tagged_by_name(name: &[u8]) -> Option<unsafe extern "C" fn()> {
+            $(if name == stringify!($name).as_bytes() {
+                return Some(crate::$module::$name::tagged);
+            })*
+            None
+        }
+
         /// While nothing is captured: if the program's own scope has a SQLite, which all callers use then, calls go to
         /// it directly.
         ///

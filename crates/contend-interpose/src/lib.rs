@@ -13,10 +13,13 @@
 // contend itself uses only the format; the rest is compiled there so that it is checked.
 #![cfg_attr(not(interpose), allow(dead_code))]
 
+#[cfg(all(not(interpose), target_os = "linux", target_arch = "x86_64"))]
+mod examine;
 #[cfg(not(interpose))]
 pub mod foreign;
 pub mod format;
 pub mod hash;
+pub mod plan;
 pub mod text;
 
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
@@ -27,6 +30,8 @@ mod bind;
 mod call;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod hooks;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod linked_in;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 pub mod loader;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]

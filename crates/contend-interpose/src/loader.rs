@@ -84,26 +84,40 @@ pub unsafe fn scope_of(address: usize) -> Option<Scope> {
 
 /// Lowest and highest address of the object that contains an address.
 pub fn object(address: usize) -> Option<(usize, usize)> {
+    search(address).map(|(low, high, _)| (low, high))
+}
+
+/// End of the code that contains an address.
+pub fn code_end(address: usize) -> Option<usize> {
+    search(address).map(|(.., end)| end).filter(|end| *end != 0)
+}
+
+/// Lowest and highest address of the object that contains an address, and the end of the segment if it has code, or 0.
+fn search(address: usize) -> Option<(usize, usize, usize)> {
     struct Search {
         address: usize,
-        found: Option<(usize, usize)>,
+        found: Option<(usize, usize, usize)>,
     }
     extern "C" fn each(info: *const PhdrInfo, _: usize, data: P) -> c_int {
         const PT_LOAD: u32 = 1;
+        const PF_X: u32 = 1;
         // SAFETY: the loader passes valid headers of the object.
         unsafe {
             let search = &mut *data.cast::<Search>();
-            let (mut low, mut high) = (usize::MAX, 0);
+            let (mut low, mut high, mut code_end) = (usize::MAX, 0, 0);
             for i in 0..usize::from((*info).count) {
                 let header: &Phdr = &*(*info).headers.add(i);
                 if header.kind == PT_LOAD {
                     let from = (*info).base + header.address as usize;
-                    low = low.min(from);
-                    high = high.max(from + header.in_memory as usize);
+                    let to = from + header.in_memory as usize;
+                    (low, high) = (low.min(from), high.max(to));
+                    if header.flags & PF_X != 0 && (from..to).contains(&search.address) {
+                        code_end = to;
+                    }
                 }
             }
             if (low..high).contains(&search.address) {
-                search.found = Some((low, high));
+                search.found = Some((low, high, code_end));
             }
             c_int::from(search.found.is_some())
         }

@@ -10,7 +10,7 @@ macro_rules! functions {
     ($($name:ident: $symbol:literal, ($($argument:ty),*) -> $result:ty;)*) => {
         /// Functions of one SQLite. A program cannot call a function that the SQLite it is linked with lacks.
         pub struct Real {
-            /// Address range of its object.
+            /// Address range of its object. Of a SQLite that is linked into an object: of its own code, with its tag.
             low: usize,
             high: usize,
             pub number: u64,
@@ -27,8 +27,30 @@ macro_rules! functions {
                 )*
                 Some(Real { low, high, number, $($name),* })
             }
+
+            /// A SQLite that is linked into an object; `find` has its functions, or NULL.
+            unsafe fn linked_in((low, high): (usize, usize), number: u64, find: impl Fn(&[u8]) -> P) -> Real {
+                let tag = tag(number);
+                $(
+                    let symbol = find($symbol.as_bytes());
+                    let symbol = if symbol.is_null() { missing as *mut c_void } else { symbol };
+                    let $name = core::mem::transmute::<P, unsafe extern "C" fn($($argument),*) -> $result>(symbol);
+                )*
+                Real { low: low | tag, high: high | tag, number, $($name),* }
+            }
         }
+
+        /// All functions that a capture calls.
+        pub const NAMES: &[&str] = &[$($symbol),*];
     };
+}
+
+/// Bits above those of an address: they mark a call of the SQLite with this number that is linked into an object, where
+/// the caller's object can have another one.
+const TAG_SHIFT: u32 = 48;
+
+pub const fn tag(number: u64) -> usize {
+    (number as usize) << TAG_SHIFT
 }
 
 type Text = *const c_char;
@@ -169,12 +191,39 @@ unsafe fn of_scope(scope: &Scope) -> Option<usize> {
     Some(count)
 }
 
+/// Adds a SQLite that is linked into an object; `find` also gets its number. `None` if there is no space.
+///
+/// # Safety
+/// `find` has functions of SQLite.
+pub unsafe fn add(range: (usize, usize), find: impl Fn(&[u8], u64) -> P) -> Option<u64> {
+    let _guard = Guard::lock();
+    let count = FOUND_COUNT.load(Ordering::Acquire);
+    if count == REALS {
+        return None;
+    }
+    let number = count as u64 + 1;
+    let real = Real::linked_in(range, number, |name| find(name, number));
+    *(&raw mut FOUND).cast::<Option<Real>>().add(count) = Some(real);
+    FOUND_COUNT.store(count + 1, Ordering::Release);
+    Some(number)
+}
+
+/// Whether an address is that of the code of a SQLite that is linked into an object.
+pub fn is_linked_in(address: usize) -> bool {
+    let count = FOUND_COUNT.load(Ordering::Acquire);
+    // SAFETY: there are so many.
+    (0..count).any(|i| unsafe { (*number(i)).holds(address | tag(i as u64 + 1)) })
+}
+
 /// The SQLite that a call from this address is meant for.
 ///
 /// # Safety
-/// The address is that of the program's code.
+/// The address is that of the program's code, with the tag of its SQLite if it came through a jump.
 #[inline]
 pub unsafe fn of_caller(address: usize) -> *const Real {
+    if address >> TAG_SHIFT != 0 {
+        return number((address >> TAG_SHIFT) - 1);
+    }
     for i in 0..CALLERS_COUNT.load(Ordering::Acquire) {
         let (low, high, real) = *(&raw const CALLERS).cast::<(usize, usize, usize)>().add(i);
         if address >= low && address < high {

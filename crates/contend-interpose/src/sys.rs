@@ -18,6 +18,7 @@ unsafe extern "C" {
     pub fn dl_iterate_phdr(each: extern "C" fn(*const PhdrInfo, usize, P) -> c_int, data: P) -> c_int;
     pub fn clock_gettime(clock: c_int, time: *mut [i64; 2]) -> c_int;
     pub fn strlen(text: *const c_char) -> usize;
+    pub fn memmem(text: *const c_void, length: usize, part: *const c_void, part_length: usize) -> *const c_void;
     #[cfg(interpose)]
     pub fn abort() -> !;
 }
@@ -42,6 +43,9 @@ pub struct PhdrInfo {
     pub name: *const c_char,
     pub headers: *const Phdr,
     pub count: u16,
+    /// Numbers of objects that were added and removed so far.
+    pub adds: u64,
+    pub removals: u64,
 }
 
 #[repr(C)]
@@ -59,6 +63,7 @@ pub struct Phdr {
 pub const NR_WRITE: c_long = 1;
 pub const NR_CLOSE: c_long = 3;
 pub const NR_MMAP: c_long = 9;
+pub const NR_MPROTECT: c_long = 10;
 pub const NR_MUNMAP: c_long = 11;
 pub const NR_ACCESS: c_long = 21;
 pub const NR_NANOSLEEP: c_long = 35;

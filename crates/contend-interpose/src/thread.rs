@@ -80,7 +80,22 @@ macro_rules! keep_caller {
     };
 }
 
-pub(crate) use keep_caller;
+/// After `keep_caller`: adds the number in `rax` to the address.
+#[cfg(interpose)]
+macro_rules! tag_caller {
+    () => {
+        "or qword ptr fs:[r11], rax"
+    };
+}
+
+#[cfg(not(interpose))]
+macro_rules! tag_caller {
+    () => {
+        "nop"
+    };
+}
+
+pub(crate) use {keep_caller, tag_caller};
 
 /// In contend itself nothing is captured.
 #[cfg(not(interpose))]

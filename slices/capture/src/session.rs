@@ -1,6 +1,8 @@
 //! Runs a captured command: loads the library into it, stores the content of databases on request, and notes what is
 //! missing.
 
+mod linked;
+
 use crate::attach::{attached, number};
 use crate::balance::unexplained;
 use crate::content;
@@ -14,6 +16,7 @@ use contend_interpose::foreign::{
     Foreign, LIBRARY_FILE, Lookout, descendants, ended, has_other_rights, preload, program,
 };
 use contend_interpose::{LIBRARY, format, ticks};
+use linked::Requests;
 use rustix::time::{ClockId, clock_gettime};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
@@ -42,6 +45,7 @@ pub struct Session<'s> {
     /// Key of the hashes; in no file.
     key: [u8; 16],
     lookout: Lookout,
+    requests: Requests,
     /// Index of each database by device and inode.
     kept: BTreeMap<String, usize>,
     /// Time at which the content of each database was stored.
@@ -123,6 +127,7 @@ impl<'s> Session<'s> {
             began,
             key: random_key()?,
             lookout: Lookout::default(),
+            requests: Requests::default(),
             kept: BTreeMap::new(),
             kept_ns: vec![],
             elsewhere: None,
@@ -136,9 +141,8 @@ impl<'s> Session<'s> {
     /// # Errors
     /// The command cannot be started, or the capture cannot be written.
     pub fn run(&mut self) -> Result<u8> {
-        if let Some(foreign) = self.lookout.look_at_file(&self.program) {
-            self.is_missing(sentence(&foreign));
-        }
+        let program = self.lookout.look_at_file(&self.program);
+        self.report(program, false);
         let library = self.place_library()?;
         self.manifest.write(&self.out)?;
         // Orphaned descendants become children of this process, so that they can be observed.
@@ -218,14 +222,14 @@ impl<'s> Session<'s> {
             }
             if let Some(status) = child.try_wait()? {
                 self.keep_asked(&segments)?;
-                self.lookout.finish().iter().for_each(|foreign| self.is_missing(sentence(foreign)));
+                let found = self.lookout.finish();
+                self.report(found, true);
                 return Ok(status);
             }
             if looked.elapsed() > pause {
                 // Orphans have become children of this process.
-                for foreign in self.lookout.look(std::process::id()) {
-                    self.is_missing(sentence(&foreign));
-                }
+                let found = self.lookout.look(std::process::id());
+                self.report(found, false);
                 reap(child.id());
                 (looked, pause) = (Instant::now(), (pause * 2).min(LOOK * 5));
             }
@@ -234,33 +238,52 @@ impl<'s> Session<'s> {
         }
     }
 
+    /// Reports files with SQLite in them whose calls are not captured.
+    fn report(&mut self, found: impl IntoIterator<Item = Foreign>, is_end: bool) {
+        let mut sentences: Vec<String> = found.into_iter().filter_map(|found| self.requests.report(found)).collect();
+        sentences.extend(self.requests.overdue(is_end));
+        sentences.into_iter().for_each(|sentence| self.is_missing(sentence));
+    }
+
     fn is_missing(&mut self, sentence: String) {
         say(&sentence);
         self.manifest.missing.push(sentence);
     }
 
-    /// Stores the content of databases that a process waits to open.
+    /// Answers requests of processes: the content of databases that they wait to open, and plans.
     fn keep_asked(&mut self, segments: &Path) -> Result<()> {
         for entry in fs::read_dir(segments)?.flatten() {
             let name = entry.file_name();
             self.needs_spares |= name == format::WANTED;
-            let Some(which) = name.to_str().and_then(|name| name.strip_prefix("keep-")) else { continue };
-            let done = segments.join(format!("kept-{which}"));
+            let Some(name) = name.to_str() else { continue };
+            if let Some(which) = name.strip_prefix(format::PLAN_FAILED) {
+                let report = self.requests.failed(which);
+                report.into_iter().for_each(|sentence| self.is_missing(sentence));
+            }
+            let of_content = name.strip_prefix(format::CONTENT_ASKED);
+            let Some(which) = of_content.or_else(|| name.strip_prefix(format::PLAN_ASKED)) else { continue };
+            let done = segments.join(format!("{}{which}", format::CONTENT));
             let Ok(text) = fs::read(entry.path()) else { continue };
-            if done.exists() {
+            if of_content.is_some() && done.exists() {
                 continue;
             }
             // A line without its end is still being written, or its process has ended.
             let Some(path) = text.strip_suffix(b"\n") else {
                 let age = entry.metadata().and_then(|file| file.modified()).ok().and_then(|time| time.elapsed().ok());
                 if age.is_some_and(|age| age > QUESTION_AGE_MAX) {
-                    self.is_missing("The content of a database is unknown: its name was not written in full.".into());
+                    self.is_missing("A request of a process is not answered: it was not written in full.".into());
                     let _ = fs::remove_file(entry.path());
                 }
                 continue;
             };
+            let path = Path::new(OsStr::from_bytes(path));
+            if of_content.is_none() {
+                let report = self.requests.answer(&mut self.lookout, segments, which, path);
+                report.into_iter().for_each(|sentence| self.is_missing(sentence));
+                continue;
+            }
             if !self.kept.contains_key(which) {
-                self.keep(which, Path::new(OsStr::from_bytes(path)));
+                self.keep(which, path);
             }
             if write_private(&done, &[]).is_err() {
                 // Removing the request is also an answer: the process continues.
@@ -317,13 +340,7 @@ impl<'s> Session<'s> {
         fs::remove_file(self.out.join(LIVE)).context("cannot end the capture")?;
         for entry in fs::read_dir(self.out.join(SEGMENTS))?.flatten() {
             let name = entry.file_name();
-            let name = name.to_string_lossy();
-            if name.starts_with("keep-")
-                || name.starts_with(format::SPARE)
-                || name == format::WANTED
-                || name.starts_with("kept-")
-                || name.ends_with(".so")
-            {
+            if !name.to_string_lossy().ends_with(".seg") {
                 let _ = fs::remove_file(entry.path());
             }
         }
@@ -471,9 +488,4 @@ pub fn say_what_there_is(manifest: &Manifest, trace: &Trace, out: &Path) {
 pub fn shown(path: &Path) -> String {
     let here = std::env::current_dir().unwrap_or_default();
     path.strip_prefix(&here).unwrap_or(path).display().to_string()
-}
-
-/// A sentence about a SQLite whose calls cannot be captured.
-fn sentence(foreign: &Foreign) -> String {
-    format!("{}: what it does is not captured. To capture it, {}.", foreign.what, foreign.change)
 }

@@ -34,10 +34,10 @@ use std::path::{Path, PathBuf};
   contend capture anonymise day --out day-hashed    hashes in place of values, to give away
   contend capture to-workload capture-1             writes its workload and study again, and lists what they leave out
 
-The program is not changed, and its databases are opened by contend's own process only. SQLite must be \
-linked dynamically; what cannot be captured is named at once and at the end. Values are kept as keyed hashes, and the key \
-is forgotten at the end. Clients of a server use the address of --listen instead of the server's, with their own users \
-and passwords, which are not recorded. docs/capture.md explains every column and limit.
+The program is not changed, and its databases are opened by contend's own process only. SQLite is a \
+shared library, or linked in with its symbols; what cannot be captured is named at once and at the end. Values are kept \
+as keyed hashes, and the key is forgotten at the end. Clients of a server use the address of --listen instead of the \
+server's, with their own users and passwords, which are not recorded. docs/capture.md explains every column and limit.
 
 Exit status: that of the command (128 and the signal's number if a signal ended it), 2 usage or environment."
 )]

@@ -1,0 +1,108 @@
+//! SQLite that is linked into a program or library.
+
+use super::super::{capture, has, script, shown};
+use super::has_all_of_the_program;
+use crate::support::{Bench, Said};
+use std::path::PathBuf;
+use std::process::Command;
+
+/// SQLite as an archive, as rusqlite has it linked into this test program.
+fn archive() -> Option<PathBuf> {
+    let tests = std::env::current_exe().expect("this program");
+    let built = tests.parent().and_then(|deps| deps.parent()).expect("in a directory").join("build");
+    let all = std::fs::read_dir(&built).into_iter().flatten().flatten();
+    let archives = all.map(|entry| entry.path().join("out/libsqlite3.a"));
+    let newest =
+        archives.filter(|path| path.is_file()).max_by_key(|path| path.metadata().and_then(|m| m.modified()).ok());
+    if newest.is_none() {
+        println!("NOT VERIFIED: SQLite linked into programs in C: {} has no libsqlite3.a", built.display());
+    }
+    newest.filter(|_| has("cc", "SQLite linked into programs in C"))
+}
+
+/// `program.c` with SQLite linked into it, and with these arguments of the compiler.
+fn build(bench: &Bench, archive: &PathBuf, name: &str, args: &[&str]) -> String {
+    let program = bench.path(name).display().to_string();
+    let mut cc = Command::new("cc");
+    cc.args(["-o", &program, &script("program.c")]).args(args).arg(archive).args(["-lm", "-lpthread", "-ldl"]);
+    let built = cc.output().expect("cc");
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    program
+}
+
+/// Runs a command that ends with the database's path and `linked` with and without a capture: both do the same.
+fn captured(bench: &Bench, command: &[&str]) -> Said {
+    let (plain, path) = (bench.path("plain.db").display().to_string(), bench.path("app.db").display().to_string());
+    let expected = Command::new(command[0]).args(&command[1..]).args([&plain, "linked"]).output().expect("starts");
+    let said = capture(bench, &["--values=full"], &[command, &[&path, "linked"]].concat());
+    assert_eq!(said.code, Some(7), "changes and error codes are as without a capture: {said:?}");
+    assert_eq!(said.out, String::from_utf8_lossy(&expected.stdout), "errno and the SQLite as well");
+    said
+}
+
+#[test]
+fn programs_whose_functions_have_names_are_captured() {
+    let Some(archive) = archive() else { return };
+    // The linker leaves out unused functions; a program's exported functions come before those of libraries.
+    for args in [&[][..], &["-no-pie"], &["-Wl,--gc-sections"], &["-rdynamic"]] {
+        let bench = Bench::new();
+        let program = build(&bench, &archive, "program", args);
+        let said = captured(&bench, &[&program]);
+        assert!(said.err.contains("Nothing is known to be missing"), "{args:?}: {said:?}");
+        has_all_of_the_program(&bench);
+    }
+}
+
+/// A program that loads a library with its own SQLite while it runs. The library registers its function itself, as some
+/// drivers for Node do.
+const HOST: &str = r#"
+#include <dlfcn.h>
+int (*registered)(int, char **);
+int main(int argc, char **argv) {
+    dlopen(argv[1], RTLD_NOW);
+    return registered ? registered(argc - 1, argv + 1) : 9;
+}
+"#;
+const REGISTERS: &str = r"
+int run(int, char **);
+extern int (*registered)(int, char **);
+__attribute__((constructor)) static void begin(void) { registered = run; }
+";
+
+#[test]
+fn libraries_that_are_loaded_later_are_captured() {
+    let Some(archive) = archive() else { return };
+    let bench = Bench::new();
+    let [host, registers] = ["host.c", "registers.c"].map(|name| bench.path(name).display().to_string());
+    std::fs::write(&host, HOST).expect("written");
+    std::fs::write(&registers, REGISTERS).expect("written");
+    let hidden = ["-shared", "-fPIC", "-Dmain=run", "-Wl,--exclude-libs,ALL", &registers];
+    let library = build(&bench, &archive, "addon.so", &hidden);
+    let program = bench.path("host").display().to_string();
+    let built = Command::new("cc").args(["-rdynamic", "-o", &program, &host, "-ldl"]).output().expect("cc");
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    let said = captured(&bench, &[&program, &library]);
+    assert!(said.err.contains("Nothing is known to be missing"), "{said:?}");
+    has_all_of_the_program(&bench);
+}
+
+#[test]
+fn programs_that_are_out_of_reach_are_reported_with_the_reason() {
+    let Some(archive) = archive() else { return };
+    for (args, reason) in [
+        (&["-s"][..], "the names of its functions were removed"),
+        (&["-Wl,--discard-all"], "SQLite's own functions have no names in it"),
+        (&["-static"], "the C library is linked into it, too"),
+    ] {
+        let bench = Bench::new();
+        let program = build(&bench, &archive, "program", args);
+        let said = captured(&bench, &[&program]);
+        let missing = shown(&bench)["missing"].to_string();
+        for text in [&said.err, &missing] {
+            assert!(text.contains(&format!("{program} has SQLite linked into it")), "{args:?}: {text}");
+            assert!(text.contains(reason) && text.contains("`contend watch` sees its locks"), "{args:?}: {text}");
+        }
+        let reports = said.err.matches("To capture it").count();
+        assert_eq!(reports, 2, "at once and at the end: {said:?}");
+    }
+}
