@@ -218,7 +218,11 @@ fn a_group_without_the_baseline_is_left_out_and_listed() {
 fn four_hundred_thousand_lines_are_compared() {
     let time = |at: u32, factor: f64| factor * (100.0 + f64::from(at.wrapping_mul(2_654_435_761) >> 12) / 1e5);
     let times = |factor: f64| (0..200_000).map(|at| time(at, factor)).collect::<Vec<_>>();
-    let result = compare(&unpaired(&times(1.0), &times(2.0)));
+    let text = unpaired(&times(1.0), &times(2.0));
+    let begun = std::time::Instant::now();
+    let result = compare(&text);
+    // A few seconds in a build for tests, on a machine that does nothing else.
+    assert!(begun.elapsed() < std::time::Duration::from_secs(60), "{:?}", begun.elapsed());
     let [one] = &result.comparisons[..] else { panic!("{result:?}") };
     assert_eq!(one.comparison.verdict, Verdict::Slower);
     assert!(one.comparison.ratio.is_some_and(|ratio| (ratio - 2.0).abs() < 0.01), "{one:?}");

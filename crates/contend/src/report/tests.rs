@@ -150,9 +150,20 @@ fn as_published_prints_every_percentile_with_a_mark_and_no_word() {
     let findings = Findings::new(&record);
     assert!(findings.comparisons.iter().all(|c| !c.comparison.verdict.is_difference()));
     let html = file(&record, "report.html");
-    assert!(html.contains(" †") && !html.contains(content::words::TOO_SMALL));
+    assert!(html.contains(" †") && html.contains(words::FEW_NOTE) && !html.contains(words::TOO_SMALL));
     assert!(html.contains("no word, as published"));
-    assert!(file(usual(), "report.html").contains(content::words::TOO_SMALL));
+    assert!(file(usual(), "report.html").contains(words::TOO_SMALL));
+}
+
+/// A bound is "at least", and a label such as DELETE/FULL is spelled out in the table of settings.
+#[test]
+fn signs_and_labels_of_the_first_screen_are_spelled_out() {
+    let text = file(usual(), "report.txt");
+    let is_sign = |word: &str| word.starts_with(|c: char| c.is_ascii_digit()) && word.ends_with('+');
+    assert!(text.contains("at least ") && !text.split_whitespace().any(is_sign), "{text}");
+    for setting in ["journal_mode", "synchronous"] {
+        assert!(text.lines().any(|line| line.trim_start().starts_with(setting)), "{setting}: {text}");
+    }
 }
 
 #[test]
