@@ -8,7 +8,7 @@ use crate::hooks::tagged_by_name;
 use crate::plan::{self, Fix, Function, JUMP};
 use crate::real::NAMES;
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic};
-use object::{Object, ObjectSection, ObjectSymbol, SymbolKind};
+use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol, SymbolKind};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A function of the file.
@@ -90,7 +90,8 @@ pub fn plan(bytes: &[u8]) -> Result<Option<Vec<u8>>, String> {
     code.check_entries(&own, &planned)?;
     let low = own.functions.iter().map(|function| function.address).min().unwrap_or(0);
     let high = own.functions.iter().map(|function| function.address + function.size).max().unwrap_or(0);
-    Ok(Some(plan::file(low, high, &planned)))
+    let offset = code.offset(low).filter(|_| code.offset(high - 1).is_some()).ok_or("its code is not in the file")?;
+    Ok(Some(plan::file((low, high), offset, &planned)))
 }
 
 /// SQLite's own code.
@@ -139,6 +140,15 @@ impl Code<'_, '_> {
             (from..from + section.size()).contains(&function.address)
         })?;
         section.data_range(function.address, function.size).ok().flatten()
+    }
+
+    /// Place in the file of the byte at an address.
+    fn offset(&self, address: u64) -> Option<u64> {
+        self.file.segments().find_map(|segment| {
+            let (start, size) = segment.file_range();
+            let within = address.checked_sub(segment.address()).filter(|within| *within < size)?;
+            Some(start + within)
+        })
     }
 
     /// Checks that no code jumps to the first instructions of a function, which move, and that no part that lies

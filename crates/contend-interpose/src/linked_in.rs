@@ -24,7 +24,6 @@ const OBJECTS: usize = 1024;
 const READ: c_long = 1;
 const READ_WRITE: c_long = 3;
 const READ_EXECUTE: c_long = 5;
-const READ_WRITE_EXECUTE: c_long = 7;
 const PAGE: usize = 4096;
 /// Space for the thunk and the moved instructions of a function.
 const SLOT: usize = 128;
@@ -205,15 +204,13 @@ fn has_symbols(file: &[u8]) -> bool {
 
 /// Replaces the functions of the SQLite that an object contains, if contend finds that possible.
 unsafe fn look_at(base: usize, path: &Line<1100>) {
-    if !File::read(path).is_some_and(|file| has_symbols(file.bytes())) {
-        return;
-    }
+    let Some(object) = File::read(path).filter(|file| has_symbols(file.bytes())) else { return };
     FOUND = true;
     let Some(stat) = sys::stat(path.as_ptr()) else { return };
     let file = (stat[0], stat[1]);
     ask::wait_for((PLAN_ASKED, PLAN), path.as_bytes(), file);
     let Some(plan) = File::read(&ask::named(PLAN, file)) else { return };
-    if carry_out(base, plan.bytes()).is_none() {
+    if carry_out(base, object.bytes(), plan.bytes()).is_none() {
         let failed = ask::named::<1100>(PLAN_FAILED, file);
         let made = sys::syscall(sys::NR_OPENAT, sys::AT_FDCWD, failed.as_ptr(), sys::O_RDWR_NEW, 0o600 as c_long);
         sys::syscall(sys::NR_CLOSE, made);
@@ -221,7 +218,7 @@ unsafe fn look_at(base: usize, path: &Line<1100>) {
 }
 
 /// All functions are replaced, or, with `None`, none.
-unsafe fn carry_out(base: usize, plan: &[u8]) -> Option<()> {
+unsafe fn carry_out(base: usize, file: &[u8], plan: &[u8]) -> Option<()> {
     if plan.len() < size_of::<Head>() {
         return None;
     }
@@ -242,14 +239,17 @@ unsafe fn carry_out(base: usize, plan: &[u8]) -> Option<()> {
         return replaced.all(|function| *(place(function) as *const u8) == 0xe9).then_some(());
     }
     let range = (base + head.low as usize, base + head.high as usize);
+    let (first, last) = (range.0 & !(PAGE - 1), range.1.next_multiple_of(PAGE));
+    let code = core::slice::from_raw_parts(first as *const u8, last - first);
+    let from = (head.offset as usize).checked_sub(range.0 - first)?;
+    let in_file = &file[from.min(file.len())..(from + code.len()).min(file.len())];
+    // Another tool's breakpoint does not work in a copy.
+    if in_file.len() < range.1 - first || code[..in_file.len()] != *in_file {
+        return None;
+    }
     let size = (count * SLOT).next_multiple_of(PAGE);
     let area = near(range, size)?;
     let slot = |i: usize| area + i * SLOT;
-    let (first, last) = (range.0 & !(PAGE - 1), range.1.next_multiple_of(PAGE));
-    if sys::syscall(sys::NR_MPROTECT, first, last - first, READ_WRITE_EXECUTE) != 0 {
-        sys::syscall(sys::NR_MUNMAP, area, size);
-        return None;
-    }
     let number = real::add(range, |name, number| {
         let Some(i) = functions.iter().position(|function| function.name() == name) else {
             return null_mut();
@@ -260,14 +260,32 @@ unsafe fn carry_out(base: usize, plan: &[u8]) -> Option<()> {
             moved(slot(i), (base, range), &functions[i], number) as P
         }
     });
-    sys::syscall(sys::NR_MPROTECT, area, size, READ_EXECUTE);
-    if number.is_some() {
-        for (i, function) in functions.iter().enumerate().filter(|(_, function)| function.length > 0) {
-            jump(place(function), slot(i));
-        }
+    let jumps = functions.iter().enumerate().filter(|(_, function)| function.length > 0);
+    let jumps = jumps.map(|(i, function)| (place(function), slot(i)));
+    let is_done = number.is_some()
+        && sys::syscall(sys::NR_MPROTECT, area, size, READ_EXECUTE) == 0
+        && exchange((first, code), jumps).is_some();
+    if !is_done {
+        sys::syscall(sys::NR_MUNMAP, area, size);
     }
-    sys::syscall(sys::NR_MPROTECT, first, last - first, READ_EXECUTE);
-    number.map(drop)
+    is_done.then_some(())
+}
+
+/// Puts a copy of the code with these jumps, from where and to where, in its place, at once. The copy belongs to no
+/// file: probes of the kernel, which replace instructions as they are in the file, are not put into it.
+unsafe fn exchange((first, code): (usize, &[u8]), jumps: impl Iterator<Item = (usize, usize)>) -> Option<()> {
+    const MAY_MOVE_FIXED: c_long = 3;
+    let copy = sys::memory(code.len())?;
+    core::ptr::copy_nonoverlapping(code.as_ptr(), copy, code.len());
+    for (place, to) in jumps {
+        copy.add(place - first).cast::<[u8; JUMP]>().write(jump(place, to));
+    }
+    let is_done = sys::syscall(sys::NR_MPROTECT, copy, code.len(), READ_EXECUTE) == 0
+        && sys::syscall(sys::NR_MREMAP, copy, code.len(), code.len(), MAY_MOVE_FIXED, first) == first as c_long;
+    if !is_done {
+        sys::syscall(sys::NR_MUNMAP, copy, code.len());
+    }
+    is_done.then_some(())
 }
 
 /// Writes the thunk of a function and its moved instructions; returns the address of these.
@@ -286,7 +304,7 @@ unsafe fn moved(slot: usize, (base, range): (usize, (usize, usize)), function: &
     put(15, &[0x48, 0x8d, 0x05]);
     put(18, &distance(22, range.1));
     put(22, &[0x48, 0x39, 0x44, 0x24, 0x08, 0x73, 0x06, 0x58]);
-    jump(slot + 30, slot + THUNK);
+    put(30, &jump(slot + 30, slot + THUNK));
     // outer: pop rax; mov rax, tag; mov r11, hook; jmp r11
     put(35, &[0x58, 0x48, 0xb8]);
     put(38, &real::tag(number).to_ne_bytes());
@@ -299,16 +317,14 @@ unsafe fn moved(slot: usize, (base, range): (usize, (usize, usize)), function: &
         let distance = (base + fix.target as usize).wrapping_sub(place + fix.end as usize);
         put(THUNK + fix.at as usize, &(distance as i32).to_ne_bytes());
     }
-    jump(place + length, base + function.rest() as usize);
+    put(THUNK + length, &jump(place + length, base + function.rest() as usize));
     place
 }
 
-/// Writes a jump.
-unsafe fn jump(place: usize, to: usize) {
-    let distance = to.wrapping_sub(place + JUMP) as i32;
-    let mut bytes = [0xe9; JUMP];
-    bytes[1..].copy_from_slice(&distance.to_ne_bytes());
-    core::ptr::copy_nonoverlapping(bytes.as_ptr(), place as *mut u8, JUMP);
+/// A jump from one place to another.
+fn jump(place: usize, to: usize) -> [u8; JUMP] {
+    let [a, b, c, d] = (to.wrapping_sub(place + JUMP) as i32).to_ne_bytes();
+    [0xe9, a, b, c, d]
 }
 
 /// New memory that jumps of 32 bits reach from all of a range.

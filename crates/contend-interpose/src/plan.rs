@@ -16,6 +16,8 @@ pub struct Head {
     /// Address range of SQLite's own code: calls from there are SQLite's, all others are the program's.
     pub low: u64,
     pub high: u64,
+    /// Place of its first byte in the file.
+    pub offset: u64,
     /// Number of functions that follow.
     pub count: u64,
 }
@@ -83,11 +85,11 @@ impl Function {
 
 /// The file of a plan.
 #[cfg(not(interpose))]
-pub fn file(low: u64, high: u64, functions: &[Function]) -> Vec<u8> {
+pub fn file((low, high): (u64, u64), offset: u64, functions: &[Function]) -> Vec<u8> {
     fn bytes<T: Copy>(of: &[T]) -> &[u8] {
         // SAFETY: both types have no padding.
         unsafe { core::slice::from_raw_parts(of.as_ptr().cast(), size_of_val(of)) }
     }
-    let head = Head { magic: MAGIC, low, high, count: functions.len() as u64 };
+    let head = Head { magic: MAGIC, low, high, offset, count: functions.len() as u64 };
     [bytes(&[head]), bytes(functions)].concat()
 }

@@ -211,7 +211,7 @@ pub unsafe fn add(range: (usize, usize), find: impl Fn(&[u8], u64) -> P) -> Opti
 /// Whether an address is that of the code of a SQLite that is linked into an object.
 pub fn is_linked_in(address: usize) -> bool {
     let count = FOUND_COUNT.load(Ordering::Acquire);
-    // SAFETY: there are so many.
+    // SAFETY: entries below the count exist.
     (0..count).any(|i| unsafe { (*number(i)).holds(address | tag(i as u64 + 1)) })
 }
 

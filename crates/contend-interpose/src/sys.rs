@@ -66,6 +66,7 @@ pub const NR_MMAP: c_long = 9;
 pub const NR_MPROTECT: c_long = 10;
 pub const NR_MUNMAP: c_long = 11;
 pub const NR_ACCESS: c_long = 21;
+pub const NR_MREMAP: c_long = 25;
 pub const NR_NANOSLEEP: c_long = 35;
 pub const NR_GETPID: c_long = 39;
 pub const NR_KILL: c_long = 62;

@@ -1,6 +1,6 @@
 //! SQLite that is linked into a program or library.
 
-use super::super::{capture, has, script, shown};
+use super::super::{capture, database, has, script, shown};
 use super::has_all_of_the_program;
 use crate::support::{Bench, Said};
 use std::path::PathBuf;
@@ -54,13 +54,20 @@ fn programs_whose_functions_have_names_are_captured() {
 }
 
 /// A program that loads a library with its own SQLite while it runs. The library registers its function itself, as some
-/// drivers for Node do.
+/// drivers for Node do. With STRICT the kernel refuses to change code; with WAITS the program does not end at once.
 const HOST: &str = r#"
 #include <dlfcn.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <unistd.h>
 int (*registered)(int, char **);
 int main(int argc, char **argv) {
+    enum { MEMORY_DENY_WRITE_EXECUTE = 65 };
+    if (getenv("STRICT") && prctl(MEMORY_DENY_WRITE_EXECUTE, 1, 0, 0, 0)) return 77;
     dlopen(argv[1], RTLD_NOW);
-    return registered ? registered(argc - 1, argv + 1) : 9;
+    int rc = registered ? registered(argc - 1, argv + 1) : 9;
+    if (getenv("WAITS")) sleep(1);
+    return rc;
 }
 "#;
 const REGISTERS: &str = r"
@@ -69,21 +76,48 @@ extern int (*registered)(int, char **);
 __attribute__((constructor)) static void begin(void) { registered = run; }
 ";
 
-#[test]
-fn libraries_that_are_loaded_later_are_captured() {
-    let Some(archive) = archive() else { return };
-    let bench = Bench::new();
+/// That program, and the library.
+fn host(bench: &Bench, archive: &PathBuf) -> [String; 2] {
     let [host, registers] = ["host.c", "registers.c"].map(|name| bench.path(name).display().to_string());
     std::fs::write(&host, HOST).expect("written");
     std::fs::write(&registers, REGISTERS).expect("written");
     let hidden = ["-shared", "-fPIC", "-Dmain=run", "-Wl,--exclude-libs,ALL", &registers];
-    let library = build(&bench, &archive, "addon.so", &hidden);
+    let library = build(bench, archive, "addon.so", &hidden);
     let program = bench.path("host").display().to_string();
     let built = Command::new("cc").args(["-rdynamic", "-o", &program, &host, "-ldl"]).output().expect("cc");
     assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    [program, library]
+}
+
+#[test]
+fn libraries_that_are_loaded_later_are_captured() {
+    let Some(archive) = archive() else { return };
+    let bench = Bench::new();
+    let [program, library] = host(&bench, &archive);
     let said = captured(&bench, &[&program, &library]);
     assert!(said.err.contains("Nothing is known to be missing"), "{said:?}");
     has_all_of_the_program(&bench);
+}
+
+#[test]
+fn processes_whose_functions_are_not_replaced_are_reported() {
+    let Some(archive) = archive() else { return };
+    for (script, report) in [
+        ("unset LD_PRELOAD; WAITS=1 exec \"$0\" \"$@\"", "a process did not load contend's library"),
+        ("STRICT=1 exec \"$0\" \"$@\"", "one could not change its code in memory"),
+    ] {
+        let bench = Bench::new();
+        let [program, library] = host(&bench, &archive);
+        let path = database(&bench).display().to_string();
+        let said = capture(&bench, &[], &["sh", "-c", script, &program, &library, &path, "linked"]);
+        if said.code == Some(77) {
+            println!("NOT VERIFIED: code that cannot be changed: this kernel cannot forbid it");
+            continue;
+        }
+        assert_eq!(said.code, Some(7), "the program does the same: {said:?}");
+        let (_, end) = said.err.split_once("The capture has gaps:").unwrap_or_else(|| panic!("{said:?}"));
+        assert!(end.contains(report) && end.contains(&library), "{script}: {said:?}");
+    }
 }
 
 #[test]
