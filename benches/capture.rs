@@ -24,11 +24,17 @@ const WORK: [(&str, usize, &str); 4] = [
     ("write, 4 clients", 4, "UPDATE t SET v = v + 1 WHERE id = $1"),
 ];
 
+/// An argument: without the program on SQLite.
+const CLIENTS_ONLY: &str = "clients";
+
 fn main() {
-    if !std::env::args().any(|arg| arg == "--bench") {
+    let args: Vec<String> = std::env::args().collect();
+    if !args.iter().any(|arg| arg == "--bench") {
         return;
     }
-    of_a_program();
+    if !args.iter().any(|arg| arg == CLIENTS_ONLY) {
+        of_a_program();
+    }
     of_clients();
 }
 
@@ -123,16 +129,21 @@ fn of_clients() {
             times[work].push(both);
         }
     }
-    println!("contend capture --listen: time of a statement, directly and through the proxy, {TURNS} turns");
+    println!(
+        "contend capture --listen: mean time of a statement directly, and what the proxy adds; middle of {TURNS} turns, \
+         with the lowest and the highest"
+    );
     for (work, (name, clients, _)) in WORK.iter().enumerate() {
-        let of = |which: usize| middle(times[work].iter().map(|both| both[which]).collect());
-        let ratio = middle(times[work].iter().map(|both| both[1] / both[0]).collect());
+        let mut added: Vec<f64> = times[work].iter().map(|both| both[1] - both[0]).collect();
+        added.sort_by(f64::total_cmp);
         let statements = f64::from(OPERATIONS) * *clients as f64 * TURNS as f64;
-        let own = used[work] * 1e6 / statements;
         println!(
-            "{name:>22}: {:>6.1} us, {:>6.1} us, ratio {ratio:.2}; the proxy used {own:.1} us of processor time",
-            of(0),
-            of(1)
+            "{name:>22}: {:>6.1} us, {:+.1} us ({:+.1} to {:+.1}); the proxy used {:.1} us of processor time",
+            middle(times[work].iter().map(|both| both[0]).collect()),
+            added[TURNS / 2],
+            added[0],
+            added[TURNS - 1],
+            used[work] * 1e6 / statements
         );
     }
     let _ = std::process::Command::new("kill").arg("-INT").arg(proxy.id().to_string()).status();

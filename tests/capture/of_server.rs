@@ -172,6 +172,33 @@ fn programs_of_mariadb_come_again() {
     stage.is_named("mariadb-dump");
 }
 
+/// Balances, and what was done, without times.
+const BALANCES: &str = "SELECT md5(string_agg(a::text, ',' ORDER BY aid)) FROM pgbench_accounts a;
+SELECT t::text FROM pgbench_tellers t ORDER BY tid; SELECT b::text FROM pgbench_branches b ORDER BY bid;
+SELECT tid, aid, delta, count(*) FROM pgbench_history GROUP BY 1, 2, 3 ORDER BY 1, 2, 3;";
+
+#[test]
+fn clients_that_wait_for_each_other_come_again() {
+    let stage = Stage::start(Own::postgres);
+    let pgbench = |port: u16, database: &str, args: &[&str]| {
+        let mut command = Command::new("pgbench");
+        command.args(["-h", "127.0.0.1", "-p", &port.to_string(), "-U", "me"]).args(args).arg(database);
+        let done = command.env("PGPASSWORD", "geheim").output().expect("pgbench");
+        assert!(done.status.success(), "{done:?}");
+    };
+    ["shop", "same"].iter().for_each(|database| pgbench(stage.own.port, database, &["-i", "-q"]));
+    let capture = stage.capture("--values=full");
+    for protocol in ["simple", "extended", "prepared"] {
+        pgbench(capture.port, "shop", &["-n", "-c", "4", "-j", "2", "-t", "50", "-M", protocol]);
+    }
+    capture.end().exits(0);
+    let said = stage.replays("same", &["--json"]).exits(0);
+    let outcome: Value = serde_json::from_str(&said.out).expect("JSON");
+    assert!(outcome["transactions"].as_u64() >= Some(600), "{outcome:#}");
+    assert_eq!(outcome["left_out"].as_array().map(Vec::len), Some(0), "{outcome:#}");
+    assert_eq!(stage.asked("same", BALANCES), stage.asked("shop", BALANCES));
+}
+
 #[test]
 fn a_replay_keeps_the_pauses_of_clients_or_shortens_them() {
     const PAUSE: Duration = Duration::from_millis(1200);
