@@ -224,3 +224,17 @@ fn an_error_text_that_comes_with_more_load_is_reported_first() {
         assert!(first.contains("600/s") && first.contains(changed) == differ, "{said:?}");
     }
 }
+
+#[test]
+fn records_of_two_addresses_compare_nothing_and_say_why() {
+    let bench = Bench::new();
+    let services = [honest(3), honest(3)];
+    for (service, out) in services.iter().zip(["old", "new"]) {
+        let address = format!("{}/x", service.url);
+        let args = ["http", &address, "--requests", "40", "--clients", "2", "--rounds", "1", "--quiet", "--out", out];
+        bench.contend(&args).ran();
+    }
+    let said = bench.contend(&["compare", "old", "new"]).exits(1);
+    let flat = said.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(flat.contains("Nothing is compared") && flat.contains("the address of a service"), "{said:?}");
+}

@@ -373,3 +373,20 @@ fn a_time_of_the_run_is_no_difference_for_verify() {
     assert!(said.out.contains("The same everywhere"), "{}", said.out);
     assert!(said.out.contains("times of the run are not compared: made"), "{}", said.out);
 }
+
+/// Conditions keep a rate as `rate_per_s`.
+#[test]
+fn a_course_along_rates_is_in_the_report() {
+    let bench = Bench::new();
+    let text = fs::read_to_string(tiny_study()).expect("the study");
+    let along = "[[along]]\nask = \"Up to which rate?\"\naxis = \"rate\"\nmetric = \"throughput_ops_per_s\"\n\
+        tells = \"plateau\"\n";
+    let text = text.replace("[axes]", &format!("{along}\n[axes]\nrate = [40, 80]"));
+    fs::write(bench.path("rates.toml"), text).expect("written");
+    let args = ["run", "rates.toml", "--rounds", "1", "--only", "WAL/FULL", "--out", "record", "--quiet"];
+    bench.contend(&args).settled(&bench.path("record"));
+    let report = fs::read_to_string(bench.path("record/report.txt")).expect("a report");
+    let said = report.split_whitespace().collect::<Vec<_>>().join(" ");
+    let answer = said.split("Up to which rate?").nth(1).unwrap_or_else(|| panic!("no answer: {said}"));
+    assert!(answer.contains("with 40 and 80 operations/s asked for"), "{answer}");
+}
