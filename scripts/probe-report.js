@@ -32,6 +32,20 @@ addEventListener("load", async () => {
       }
     });
   }
+  for (const links of document.querySelectorAll(".links")) {
+    const scrolls = !printed && links.scrollWidth > links.clientWidth + 1;
+    if (scrolls && getComputedStyle(links).maskImage === "none") complaints.add("nothing shows that the navigation scrolls");
+  }
+  // A link leads somewhere, and behind "Data" there is some. Files next to the page are looked for outside the browser.
+  for (const link of document.querySelectorAll('a[href^="#"]')) {
+    const id = decodeURIComponent(link.hash.slice(1));
+    const targets = document.querySelectorAll(`[id="${CSS.escape(id)}"]`).length;
+    if (targets !== 1) complaints.add(`${targets} elements have the id of the link #${id} "${link.textContent.trim()}"`);
+  }
+  for (const data of document.querySelectorAll("details.data")) {
+    const chart = data.parentElement.querySelector("figcaption")?.textContent;
+    if (!data.querySelector("th")?.textContent || !data.querySelector("td")?.textContent) complaints.add(`no data of ${chart}`);
+  }
   // The zoom by keys: what is shown changes, and comes back.
   for (const bar of document.querySelectorAll(".zoom")) {
     const spans = () => [...bar.parentElement.querySelectorAll("rect")].map((rect) => rect.getAttribute("x") + rect.style.display);

@@ -94,7 +94,7 @@ fn against_rate(saved: &Saved, at: usize, metric: &Metric, most: f64) -> Option<
     };
     let mut series: Vec<Series> = plain_arms(saved).map(of_arm).filter(|series| !series.points.is_empty()).collect();
     let x = tried_axis(&saved.of(), &series)?;
-    let level = |x: f64| Point { x, y: Some(most), weak: true, tip: format!("bound: {}", metric.show_with_unit(most)) };
+    let level = |x: f64| Point { x, y: Some(most), weak: true, tip: format!("bound\n{}", metric.show_with_unit(most)) };
     let bound =
         Series { series: saved.arms.len(), label: "bound".to_string(), points: vec![level(x.low), level(x.high)] };
     series.push(bound);
@@ -145,7 +145,7 @@ fn busy(saved: &Saved, arm: usize, of: &Arm) -> Option<Lines> {
     ];
     let series = uses.iter().enumerate().map(|(number, (label, of))| {
         let values = probes(saved, arm).filter_map(|(rate, probe)| Some((rate, of(probe.used.as_ref()?)?)));
-        let tip = |tried: f64, share: f64| format!("{label} at {}: {}", searched.words(tried), Percent(share));
+        let tip = |tried: f64, share: f64| format!("{label} at {}\n{}", searched.words(tried), Percent(share));
         Series { series: number, label: label.to_string(), points: middles(values.collect(), &tip) }
     });
     let series: Vec<Series> = series.filter(|series| !series.points.is_empty()).collect();
