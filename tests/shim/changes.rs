@@ -1,7 +1,7 @@
 //! Schemas that change under prepared statements, names that the server has too, and the end of contend itself.
 
 use super::programs::both;
-use super::{Stage, compiled, fed, text};
+use super::{Stage, compiled, fed, is_there, text};
 use crate::support::wait_for;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -196,10 +196,74 @@ fn tables_named_as_the_servers_are_refused() {
     assert_eq!(servers(), before);
 }
 
+/// SQLite reads triggers and views again with the table that now has the name.
+#[test]
+fn triggers_and_views_follow_a_table_that_is_made_again() {
+    const TRIGGER: &[&str] = &[
+        "CREATE TABLE t (a TEXT)",
+        "CREATE TABLE u (id INTEGER PRIMARY KEY)",
+        "CREATE TABLE log (k TEXT)",
+        "CREATE TRIGGER g AFTER INSERT ON u BEGIN INSERT INTO log SELECT typeof(a) FROM t; END",
+        "INSERT INTO t VALUES ('1')",
+        "INSERT INTO u VALUES (1)",
+        "DROP TABLE t",
+        "CREATE TABLE t (a INTEGER)",
+        "INSERT INTO t VALUES (1)",
+        "INSERT INTO u VALUES (2)",
+        "SELECT k FROM log ORDER BY k",
+    ];
+    // PostgreSQL drops no table that a view uses.
+    const VIEW: &[&str] = &[
+        "CREATE VIEW v AS SELECT typeof(a) AS k FROM t",
+        "SELECT k FROM v",
+        "DROP TABLE t",
+        "CREATE TABLE t (a TEXT)",
+        "INSERT INTO t VALUES ('1')",
+        "SELECT k FROM v",
+        "INSERT INTO u VALUES (3)",
+        "SELECT k FROM log ORDER BY k",
+    ];
+    let script = |statements: &[&str]| {
+        format!(
+            "import sqlite3, sys\n\
+             c = sqlite3.connect(sys.argv[1], isolation_level=None)\n\
+             for sql in {statements:?}:\n\
+             \x20   try: print(sql, c.execute(sql).fetchall())\n\
+             \x20   except sqlite3.Error as e: print(sql, 'error', e)\n"
+        )
+    };
+    for stage in Stage::both() {
+        let statements = if stage.is_mariadb() { [TRIGGER, VIEW].concat() } else { TRIGGER.to_vec() };
+        let (sqlite, shim) = both(&stage, &["python3", "-c", &script(&statements)], "");
+        assert!(sqlite.contains("[('integer',), ('text',)]"), "{sqlite}");
+        assert_eq!(shim, sqlite);
+    }
+}
+
+#[test]
+fn no_table_is_dropped_while_rows_are_read() {
+    let script = "import sqlite3, sys\n\
+                  c = sqlite3.connect(sys.argv[1], isolation_level=None)\n\
+                  def run(sql):\n\
+                  \x20   try: print(sql, c.execute(sql).fetchall())\n\
+                  \x20   except sqlite3.Error as e: print(sql, e.sqlite_errorname, e)\n\
+                  for sql in ('CREATE TABLE t (x TEXT)', 'CREATE TABLE u (x TEXT)', 'CREATE INDEX i ON u (x)', \
+                  'CREATE VIEW v AS SELECT x FROM u', \"INSERT INTO t VALUES ('a'), ('b'), ('c')\"): run(sql)\n\
+                  reading = c.execute('SELECT x FROM t ORDER BY x')\n\
+                  print(reading.fetchone())\n\
+                  for sql in ('DROP VIEW v', 'DROP INDEX i', 'DROP TABLE IF EXISTS missing', 'DROP TABLE u'): run(sql)\n\
+                  print(reading.fetchall())\n\
+                  for sql in ('DROP INDEX i', 'DROP TABLE u'): run(sql)\n";
+    for stage in Stage::both() {
+        let (sqlite, shim) = both(&stage, &["python3", "-c", script], "");
+        assert_eq!(sqlite.matches("SQLITE_LOCKED database table is locked").count(), 2, "{sqlite}");
+        assert_eq!(shim, sqlite);
+    }
+}
+
 #[test]
 fn the_program_and_its_password_go_with_contend() {
-    if !Path::new("/usr/bin/setpriv").is_file() {
-        println!("NOT VERIFIED: the end of a program whose contend is killed: there is no setpriv");
+    if !is_there(Path::new("/usr/bin/setpriv").is_file(), "setpriv", "the end of a program whose contend is killed") {
         return;
     }
     let stage = Stage::start();

@@ -186,7 +186,9 @@ pub fn catalogue(objects: &[Object], held: &[Object], foreign_keys: bool) -> Cat
     if foreign_keys {
         let _ = catalogue.learn("PRAGMA foreign_keys = ON");
     }
-    for [.., sql] in objects {
+    // A view may be older than a table that was made again.
+    let (tables, others): (Vec<&Object>, Vec<&Object>) = objects.iter().partition(|[kind, ..]| kind == "table");
+    for [.., sql] in tables.into_iter().chain(others) {
         // A statement that cannot be learned is refused when its object is used.
         let _ = catalogue.learn(sql);
     }

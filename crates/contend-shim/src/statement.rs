@@ -91,6 +91,12 @@ impl Statement {
         self.is_active.load(Relaxed)
     }
 
+    fn set_active(&self, is_active: bool) {
+        if self.is_active.swap(is_active, Relaxed) != is_active {
+            self.connection.counts.active.fetch_add(if is_active { 1 } else { -1 }, Relaxed);
+        }
+    }
+
     /// Whether it has begun; values can then be bound only after a reset.
     pub fn has_begun(&self) -> bool {
         self.progress().has_begun
@@ -114,7 +120,7 @@ impl Statement {
         let mut progress = self.progress();
         self.row.store(0, Release);
         self.end(&mut progress);
-        self.is_active.store(false, Relaxed);
+        self.set_active(false);
         progress.has_begun = false;
         progress.failed.take().map_or(OK, |failed| self.connection.raise(&failed))
     }
@@ -123,7 +129,7 @@ impl Statement {
     pub fn step(&self, native: &Native<'_>) -> i32 {
         let mut progress = self.progress();
         self.row.store(0, Release);
-        self.is_active.store(true, Relaxed);
+        self.set_active(true);
         progress.has_begun = true;
         progress.failed = None;
         let result = match progress.rows {
@@ -131,7 +137,7 @@ impl Statement {
             None => self.begin(&mut progress, native),
         };
         let result = result.and_then(|()| self.next(&mut progress));
-        self.is_active.store(result == Ok(ROW), Relaxed);
+        self.set_active(result == Ok(ROW));
         match result {
             Ok(code) => code,
             Err(failed) => {
@@ -202,7 +208,9 @@ impl Statement {
                     return Err(journal::refused(&self.sql, &reason));
                 }
                 self.enforce_keys(state)?;
-                state.define(&connection.front, &self.sql, native.step)?;
+                // Besides this one.
+                let is_read = connection.counts.active.load(Relaxed) > 1;
+                state.define(&connection.front, &self.sql, is_read, native.step)?;
             }
             Does::Begin { .. } | Does::Commit | Does::Rollback | Does::Savepoint(..) => {
                 transaction(&self.does, state, connection, native.step)?;

@@ -99,6 +99,8 @@ pub(crate) struct Index {
     pub table: String,
     pub unique: bool,
     pub partial: bool,
+    /// Whether a text in it ignores case.
+    pub ignores_case: bool,
     /// Positions of the columns; `None` if the index is over expressions.
     pub columns: Option<Vec<usize>>,
 }

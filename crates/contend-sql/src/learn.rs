@@ -10,7 +10,7 @@ use crate::parse::tree::{
 use crate::read;
 use crate::refuse::{R, Refusal, no};
 use crate::rules::session::switched;
-use crate::rules::{Id, chains, grammar, statement};
+use crate::rules::{Id, chains, grammar, indexes, statement};
 use crate::translation::{Options, ParamType, Target};
 use crate::types::{Collation, Ty};
 
@@ -80,7 +80,8 @@ impl Catalogue {
             Stmt::CreateIndex { unique, idx_name, tbl_name, columns, where_clause, .. } => {
                 let name = unquote(idx_name.name.0).into_owned();
                 let table = unquote(tbl_name.0).into_owned();
-                let index = Index { name, table, unique: *unique, partial: where_clause.is_some(), columns: None };
+                let partial = where_clause.is_some();
+                let index = Index { name, table, unique: *unique, partial, ignores_case: false, columns: None };
                 self.take_index(index, columns)
             }
             Stmt::CreateView { view_name, select, columns, .. } => {
@@ -204,7 +205,9 @@ impl Catalogue {
         let Some(known) = self.table(&index.table) else {
             return no(Id::UnknownTable, &index.table, "the index is on a table that is not in the catalogue");
         };
-        let index = Index { table: known.name.clone(), columns: known.positions(columns), ..index };
+        let key = indexes::key_of(known, columns).ok().flatten();
+        let ignores_case = key.is_some_and(|key| indexes::ignores_case(&key));
+        let index = Index { table: known.name.clone(), columns: known.positions(columns), ignores_case, ..index };
         self.indexes.push(index);
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::{Catalogue, Options, Target, translate};
+use crate::{Catalogue, Options, Target, translate, translate_script};
 
 const SCHEMA: &str = "CREATE TABLE t (id INTEGER PRIMARY KEY, a INTEGER, b TEXT, c REAL, d BLOB);
     CREATE TABLE u (id INTEGER PRIMARY KEY, t_id INTEGER NOT NULL, e TEXT COLLATE NOCASE UNIQUE, f DATETIME)";
@@ -154,4 +154,23 @@ fn random_texts_do_not_panic() {
         }
     }
     assert!(translated > 100, "only {translated} of the texts meant anything");
+}
+
+/// A unique key that ignores case would be over this column instead.
+#[test]
+fn no_key_that_ignores_case_uses_a_column_of_the_table() {
+    for sql in [
+        "CREATE TABLE k (x TEXT COLLATE NOCASE UNIQUE, X_Folded TEXT)",
+        "CREATE TABLE k (x TEXT, x_folded TEXT); CREATE UNIQUE INDEX i ON k (x COLLATE NOCASE)",
+    ] {
+        let translated = |target| translate(sql, &Catalogue::default(), &Options::to(target));
+        assert!(translated(Target::Postgres).is_ok());
+        assert_eq!(translated(Target::MariaDb).expect_err("refused").rule, "collations");
+    }
+    let renamed = |key: &str| {
+        let sql = format!("CREATE TABLE k (x TEXT, y INTEGER); {key}; ALTER TABLE k RENAME COLUMN x TO z");
+        translate_script(&sql, &Catalogue::default(), &Options::to(Target::MariaDb)).is_ok()
+    };
+    assert!(!renamed("CREATE UNIQUE INDEX i ON k (y, x COLLATE NOCASE)"));
+    assert!(renamed("CREATE UNIQUE INDEX i ON k (y, x)") && renamed("CREATE INDEX i ON k (x COLLATE NOCASE)"));
 }

@@ -190,6 +190,8 @@ pub struct Counts {
     pub total: AtomicI64,
     /// Whether triggers or foreign keys change further rows, which the server does not count.
     pub is_partial: AtomicBool,
+    /// Statements of the server that have begun and not ended.
+    pub active: AtomicI64,
 }
 
 thread_local! {

@@ -24,6 +24,7 @@ pub mod refused;
 pub const OK: i32 = 0;
 pub const ERROR: i32 = 1;
 pub const BUSY: i32 = 5;
+pub const LOCKED: i32 = 6;
 pub const NOMEM: i32 = 7;
 pub const READONLY: i32 = 8;
 pub const INTERRUPT: i32 = 9;

@@ -4,7 +4,7 @@
 use super::State;
 use super::change::Change;
 use crate::c::front::{Failed, Front};
-use crate::c::{DONE, ERROR};
+use crate::c::{DONE, ERROR, LOCKED};
 use crate::does::first_word;
 use crate::schema::Object;
 use crate::server::{Kind, Message, Trouble};
@@ -12,6 +12,11 @@ use crate::{fault, journal, keys, schema};
 use contend_sql::{Catalogue, Target};
 use contend_wire::kept::quoted;
 use std::sync::Arc;
+
+/// Whether rows or an index of an object are stored.
+fn has_rows(object: &&Object) -> bool {
+    ["table", "index"].contains(&object[0].as_str())
+}
 
 fn translated(sql: &str, catalogue: &Catalogue, target: Target) -> Result<Vec<String>, Failed> {
     let translation = contend_sql::translate(sql, catalogue, &crate::plan::options(target))
@@ -22,13 +27,20 @@ fn translated(sql: &str, catalogue: &Catalogue, target: Target) -> Result<Vec<St
 }
 
 impl State {
-    /// Carries out CREATE, ALTER or DROP: in the front by `step`, then on the server.
+    /// Carries out CREATE, ALTER or DROP: in the front by `step`, then on the server. `is_read`: whether another statement of
+    /// the connection has rows left.
     ///
     /// # Errors
     /// There is no translation, or the server refuses. The front is as it was.
-    pub fn define(&mut self, front: &Front, sql: &str, step: impl FnOnce() -> i32) -> Result<(), Failed> {
+    pub fn define(
+        &mut self,
+        front: &Front,
+        sql: &str,
+        is_read: bool,
+        step: impl FnOnce() -> i32,
+    ) -> Result<(), Failed> {
         front.execute("SAVEPOINT \"contend definition\"")?;
-        if let Err(failed) = self.defined(front, sql, step) {
+        if let Err(failed) = self.defined(front, sql, is_read, step) {
             // They fail if the whole transaction is rolled back: the connection is lost.
             let _ = front.execute("ROLLBACK TO \"contend definition\"");
             let _ = front.execute("RELEASE \"contend definition\"");
@@ -37,7 +49,7 @@ impl State {
         front.execute("RELEASE \"contend definition\"")
     }
 
-    fn defined(&mut self, front: &Front, sql: &str, step: impl FnOnce() -> i32) -> Result<(), Failed> {
+    fn defined(&mut self, front: &Front, sql: &str, is_read: bool, step: impl FnOnce() -> i32) -> Result<(), Failed> {
         let views = schema::view_columns(front, &self.objects);
         if step() != DONE {
             return Err(front.failed());
@@ -48,6 +60,13 @@ impl State {
         }
         if after == self.objects {
             return Ok(());
+        }
+        // SQLite drops no table and no index while a statement reads.
+        if is_read
+            && first_word(sql) == "DROP"
+            && after.iter().filter(has_rows).count() < self.objects.iter().filter(has_rows).count()
+        {
+            return Err(Failed::new(LOCKED, "database table is locked"));
         }
         let version = self.version.unwrap_or(0);
         let statements = self.with_triggers(sql, &after)?;
@@ -75,24 +94,57 @@ impl State {
     }
 
     /// A change of the schema for the server. Triggers that SQLite rewrites, because a name in them changes, are created
-    /// again: their functions have the old name.
+    /// again: their functions have the old name. So are those that SQLite reads again with a new table of a name in them; and
+    /// views, which only MariaDB keeps when their tables are dropped.
     fn with_triggers(&self, sql: &str, after: &[Object]) -> Result<Vec<String>, Failed> {
-        let is_other =
-            |trigger: &&Object| self.objects.iter().any(|old| old[..2] == trigger[..2] && old[3] != trigger[3]);
-        let rewritten: Vec<&Object> = after.iter().filter(|[kind, ..]| kind == "trigger").filter(is_other).collect();
+        let before = |object: &Object| self.objects.iter().find(|old| old[..2] == object[..2]);
+        let is_rewritten = |object: &&Object| before(object).is_some_and(|old| old[3] != object[3]);
+        let triggers = || after.iter().filter(|[kind, ..]| kind == "trigger");
+        let rewritten: Vec<&Object> = triggers().filter(is_rewritten).collect();
         let now = schema::catalogue(&self.objects, &self.held, false);
         let mut messages = vec![];
         for [_, name, ..] in &rewritten {
             messages.extend(translated(&format!("DROP TRIGGER {}", quoted(name)), &now, self.target())?);
         }
         messages.extend(translated(sql, &now, self.target())?);
+        let then = || schema::catalogue(after, &self.held, false);
         if !rewritten.is_empty() {
-            let then = schema::catalogue(after, &self.held, false);
+            let then = then();
             for [.., sql] in rewritten {
                 messages.extend(translated(sql, &then, self.target())?);
             }
         }
+        if first_word(sql) == "CREATE"
+            && let Some([_, made, ..]) =
+                after.iter().find(|object| ["table", "view"].contains(&object[0].as_str()) && before(object).is_none())
+        {
+            let made = made.to_ascii_lowercase();
+            let is_over = |object: &&Object| {
+                ["trigger", "view"].contains(&object[0].as_str())
+                    && before(object).is_some()
+                    && object[3].to_ascii_lowercase().contains(&made)
+            };
+            for object in after.iter().filter(is_over) {
+                messages.extend(self.made_again(object, &then())?);
+            }
+        }
         Ok(messages)
+    }
+
+    /// Statements that replace a trigger or view by its translation with this schema. PostgreSQL replaces the trigger's
+    /// function; its views never lose their tables.
+    fn made_again(&self, [kind, _, _, sql]: &Object, then: &Catalogue) -> Result<Vec<String>, Failed> {
+        let statements = translated(sql, then, self.target())?;
+        Ok(match self.target() {
+            Target::MariaDb => {
+                let replaced = |sql: String| sql.replacen("CREATE ", "CREATE OR REPLACE ", 1);
+                statements.into_iter().map(replaced).collect()
+            }
+            Target::Postgres if kind == "trigger" => {
+                statements.into_iter().filter(|sql| sql.starts_with("CREATE OR REPLACE FUNCTION ")).collect()
+            }
+            Target::Postgres => vec![],
+        })
     }
 
     /// Ends the server's transaction before a change of the schema would, if that is what the program's user wants or nothing

@@ -331,6 +331,10 @@ pub(crate) fn alter_table<'a>(tr: &mut Tr<'a>, name: &'a QualifiedName<'a>, body
             let Some(position) = table.position(&plain(old.0)) else {
                 return no(Id::UnknownColumn, old.0, "there is no such column");
             };
+            if !tr.postgres && indexes::is_folded(tr.input.catalogue, table, position) {
+                let why = "MariaDB's key that ignores case keeps the old name, which another column may get";
+                return no(Id::AlterTable, old.0, why);
+            }
             tr.put(" RENAME COLUMN ");
             tr.name(&table.columns[position].name)?;
             tr.put(" TO ");

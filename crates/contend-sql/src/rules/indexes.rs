@@ -173,6 +173,15 @@ pub(crate) fn ignores_case(key: &[(usize, Collation)]) -> bool {
     key.iter().any(|(_, collation)| *collation == Collation::NoCase)
 }
 
+/// Whether a column is in a unique key in which it ignores case.
+pub(crate) fn is_folded(catalogue: &Catalogue, table: &Table, position: usize) -> bool {
+    let by_constraint = table.columns[position].collation == Collation::NoCase
+        && table.unique.iter().any(|key| key.contains(&position));
+    let has = |columns: &Vec<usize>| columns.contains(&position);
+    let mut indexes = catalogue.indexes.iter().filter(|i| i.unique && i.ignores_case && i.table == table.name);
+    by_constraint || indexes.any(|index| index.columns.as_ref().is_some_and(has))
+}
+
 /// The statement for a unique key with texts that ignore case: an index over the lower-case texts, on MariaDB over
 /// invisible columns that contain them.
 pub(crate) fn unique_ignoring_case(
@@ -197,7 +206,12 @@ pub(crate) fn unique_ignoring_case(
             Collation::NoCase if tr.postgres => terms.push(format!("{}{of}{}", FOLD_POSTGRES.0, FOLD_POSTGRES.1)),
             Collation::NoCase => {
                 tr.fire(Id::KeyLength);
-                let folded = quoted(&format!("{}_folded", column.name));
+                let folded = format!("{}_folded", column.name);
+                if table.position(&folded).is_some() {
+                    let why = format!("MariaDB's key needs a column of the name `{folded}`, which the table has");
+                    return no(Id::Collation, &column.name, why);
+                }
+                let folded = quoted(&folded);
                 let room = key_characters(tr.input.catalogue, table, *position, column.size).unwrap_or(KEY_CHARACTERS);
                 added.push_str(&format!(
                     "ADD COLUMN IF NOT EXISTS {folded} VARCHAR({room}) GENERATED ALWAYS AS ({}{of}{}) STORED INVISIBLE, ",
