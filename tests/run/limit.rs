@@ -11,7 +11,7 @@ use std::process::{Child, Command, Stdio};
 /// Half of the operations hold the lock for 5 ms.
 const MOST_PER_S: f64 = 400.0;
 
-fn study() -> String {
+pub fn study() -> String {
     root().join("tests/fixtures/limit/study.toml").display().to_string()
 }
 
@@ -137,35 +137,6 @@ fn a_bound_below_the_pauses_of_a_transaction_is_refused_at_once() {
                50.0 % of the operations take longer than the bound; bound more than 5.00 ms";
     assert!(one_line.contains(why), "{one_line}");
     assert!(!bench.path("none").exists());
-}
-
-#[test]
-fn the_most_clients_that_meet_a_bound_are_found() {
-    let bench = Bench::new();
-    let args = ["--of", "clients", "--set", "profile=sums", "--bound", "service_ns_p50<=100ms", "--out", "found"];
-    let said = bench.contend(&[&["limit", &study()], &args[..]].concat()).exits(0);
-    assert!(said.out.contains("With how many clients") && said.out.contains("Most clients"), "{said:?}");
-    let json: serde_json::Value =
-        serde_json::from_str(&bench.contend(&["report", "found", "--json"]).exits(0).out).expect("JSON");
-    let found = json["contenders"][0]["number"].as_f64().expect("a number");
-    let saved: toml::Table = fs::read_to_string(bench.path("found/limit.toml")).expect("a file").parse().expect("TOML");
-    let missed = saved["probes"].as_array().expect("probes").iter().filter(|p| p["seen"].as_str() == Some("misses"));
-    let missed: Vec<f64> = missed.map(|probe| probe["number"].as_integer().expect("a number") as f64).collect();
-    assert!(found >= 1.0 && missed.iter().any(|missed| *missed > found && missed / found < 2.1), "{json} {missed:?}");
-    let record = Record::open(&bench.path("found/probes")).expect("a record");
-    for trial in &record.trials {
-        let condition = &record.run.study.conditions[trial.slot.condition];
-        let clients: u32 = condition.axes["clients"].parse().expect("a number");
-        assert_eq!((trial.clients, condition.axes.contains_key("rate_per_s")), (clients * 2, false), "{condition:?}");
-        let words = if clients == 1 { "1 client ".to_string() } else { format!("{clients} clients ") };
-        assert!(condition.label.starts_with(&format!("sums, {words}for ")), "{condition:?}");
-    }
-    for (axis, part) in [("nothing", "nothing"), ("cache_size", "not a number of the load"), ("duration", "duration")] {
-        let said = bench.contend(&["limit", &study(), "--of", axis, "--out", "none"]).exits(2);
-        assert!(said.err.contains(part), "{}", said.err);
-    }
-    let said = bench.contend(&["limit", &study(), "--of", "clients", "--clients", "3", "--out", "none"]).exits(2);
-    assert!(said.err.contains("leave one out") && !bench.path("none").exists(), "{}", said.err);
 }
 
 /// A library, made from C, that is loaded before contend and everything that it starts.

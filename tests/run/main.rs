@@ -14,6 +14,7 @@ mod gate;
 mod given;
 mod hostile;
 mod limit;
+mod limit_of;
 mod parts;
 mod places;
 mod predict;

@@ -217,6 +217,39 @@ fn processors_are_an_axis_of_a_study_and_are_predicted() {
     assert!(many.err.contains("contend can use at most") && !bench.path("none").exists(), "{}", many.err);
 }
 
+/// Amdahl: of an operation's 10 ms of work, 1 ms is done by one processor at a time.
+fn amdahl_ns(processors: u32) -> f64 {
+    1e6 + 9e6 / f64::from(processors)
+}
+
+#[test]
+fn more_processors_than_there_are_are_predicted_and_marked() {
+    let bench = Bench::new();
+    let fixture = given::fixture();
+    let mut run = fixture.run.clone();
+    run.study.contenders.truncate(1);
+    let numbers = [1, 2, 3, 4, 5, 6, 8];
+    let condition = |number: &u32| Condition {
+        label: format!("{number} processors"),
+        profile: None,
+        axes: BTreeMap::from([("processors".to_string(), number.to_string())]),
+    };
+    let run = given::planned(run, ROUNDS, numbers.iter().map(condition).collect());
+    given::write(&bench.path("record"), &run, &fixture, |trial| {
+        (trial.clients, trial.workers[0].roles[0].clients) = (16, 16);
+        16.0 * amdahl_ns(numbers[trial.slot.condition]) * given::noise(trial.slot.trial)
+    });
+    let told: Value =
+        serde_json::from_str(&bench.contend(&["predict", "record", "--json"]).exits(0).out).expect("JSON");
+    let said = &told[0]["predictions"][0];
+    let truth = 1e9 / amdahl_ns(16);
+    assert_eq!((&told[0]["chosen"], &said["at"]), (&"Amdahl".into(), &16.0.into()), "{told:#}");
+    assert!((said["value"].as_f64().expect("predicted") / truth - 1.0).abs() < 0.05, "{truth} {said}");
+    let text = bench.contend(&["predict", "record"]).exits(0).out;
+    let marked = text.lines().find(|line| line.trim().starts_with("At 16 processors")).expect("a line");
+    assert!(marked.contains(": extrapolated, good."), "{text}");
+}
+
 #[test]
 fn what_has_no_sweep_predicts_nothing() {
     let bench = Bench::new();
