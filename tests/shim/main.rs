@@ -8,6 +8,7 @@ mod cases;
 mod changes;
 mod contender;
 mod corners;
+mod corpus;
 mod django;
 mod failures;
 mod keys;

@@ -174,3 +174,25 @@ fn no_key_that_ignores_case_uses_a_column_of_the_table() {
     assert!(!renamed("CREATE UNIQUE INDEX i ON k (y, x COLLATE NOCASE)"));
     assert!(renamed("CREATE UNIQUE INDEX i ON k (y, x)") && renamed("CREATE INDEX i ON k (x COLLATE NOCASE)"));
 }
+
+/// Behind a RIGHT or FULL JOIN the column is that of the side that has a row.
+#[test]
+fn using_behind_a_right_join_is_not_the_column_of_the_first_table() {
+    for (joins, is_known) in [
+        ("t RIGHT JOIN k USING (a) JOIN l USING (a)", false),
+        ("t NATURAL RIGHT JOIN k RIGHT JOIN l USING (a)", false),
+        ("t JOIN k USING (a) RIGHT JOIN l USING (a)", true),
+        ("t RIGHT JOIN k USING (a) JOIN l ON l.a = k.a", true),
+    ] {
+        let tables = "CREATE TABLE t (a INTEGER); CREATE TABLE k (a INTEGER); CREATE TABLE l (a INTEGER); ";
+        let sql = format!("{tables}SELECT k.a FROM {joins}");
+        for target in [Target::Postgres, Target::MariaDb] {
+            let translated = translate(&sql, &Catalogue::default(), &Options::to(target));
+            assert_eq!(
+                translated.as_ref().err().map(|refused| refused.rule),
+                (!is_known).then_some("using"),
+                "{joins}"
+            );
+        }
+    }
+}

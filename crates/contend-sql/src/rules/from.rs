@@ -54,6 +54,10 @@ fn bind_join<'a>(tr: &mut Tr<'a>, join: &'a JoinedSelectTable<'a>, before: usize
         }
         _ => return Ok(()),
     };
+    let combined = |name: &&String| earlier.iter().any(|s| (s.mixed || s.right) && joins::has(s, name).is_some());
+    if let Some(name) = shared.iter().find(combined) {
+        return no(Id::Using, name, "a column that an earlier RIGHT or FULL JOIN combines from both of its sides");
+    }
     tr.fire(Id::Using);
     let [joined] = &mut tr.known.scopes[here].sources[before..] else {
         return no(Id::Using, "JOIN", "USING or NATURAL with tables in parentheses");
