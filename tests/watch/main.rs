@@ -200,6 +200,8 @@ const SYNC_MS: u64 = 200;
 const HAS_OTHER: &[&str] = &[
     "began_before",
     "program_holds_lock",
+    "implicit_begin",
+    "implicit_begin_journal",
     "forked_journal",
     "read_then_write",
     "no_busy_timeout",

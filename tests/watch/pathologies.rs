@@ -17,7 +17,7 @@ pub const TIMEOUT_NS: u64 = 2 * 5_000 * MS;
 /// that of the other process, if there is one.
 pub type Planted = (&'static str, &'static str, fn(&Value, u32) -> bool);
 
-pub const PLANTED: [Planted; 20] = [
+pub const PLANTED: [Planted; 22] = [
     // It sleeps 400 ms in each transaction.
     ("program_holds_lock", "program-holds-lock", |found, _| {
         begins(&found["before"], "INSERT INTO t")
@@ -29,6 +29,8 @@ pub const PLANTED: [Planted; 20] = [
             && at_most(&found["longest_wait_ns"], TIMEOUT_NS)
             && at_most(&found["held_ns"], WATCHED_NS)
     }),
+    ("implicit_begin", "program-holds-lock", sleeps_after_its_insert),
+    ("implicit_begin_journal", "program-holds-lock", sleeps_after_its_insert),
     ("idle_in_transaction", "idle-in-transaction", |found, _| {
         begins(&found["last"], "UPDATE t SET v")
             && at_least(&found["idle_ns"], 1_000 * MS)
@@ -166,6 +168,16 @@ pub fn at_most(number: &Value, most: u64) -> bool {
 /// Whether a time of a finding is that of a pause, which lasts longer on a busy machine.
 pub fn within(number: &Value, pause_ns: u64) -> bool {
     at_least(number, pause_ns) && at_most(number, 2 * pause_ns)
+}
+
+/// Python's module has begun the transaction, in which the program sleeps 700 ms.
+fn sleeps_after_its_insert(found: &Value, _: u32) -> bool {
+    begins(&found["before"], "INSERT INTO t")
+        && begins(&found["after"], "UPDATE t SET v")
+        && within(&found["longest_gap_ns"], 700 * MS)
+        && at_least(&found["held_ns"], at(&found["outside_ns"]))
+        && found["holds"] == 1
+        && at_least(&found["refused"], 1)
 }
 
 /// Whether the other process had the lock, with its statement.

@@ -63,6 +63,42 @@ fn programs_that_keep_the_lock_are_named_with_their_statements() {
 }
 
 #[test]
+fn a_transaction_that_a_driver_begins_by_itself_is_one() {
+    if may_trace("transactions of a driver") {
+        let names = ["implicit_begin", "implicit_begin_journal"];
+        finds_in(names.map(|name| (Language::Python.command(), planted(name))).into(), &[]);
+    }
+}
+
+/// Its first statements come before the watch can see any, as those of each job that cron starts.
+#[test]
+fn a_job_that_starts_during_the_watch_and_pauses_under_the_lock_is_found() {
+    const JOB: &str = "import sqlite3, sys, time; c = sqlite3.connect(sys.argv[1]); \
+        c.execute('INSERT INTO t (v) VALUES (1)'); time.sleep(0.7); c.execute('UPDATE t SET v = 2 WHERE id = 1'); c.commit()";
+    if !may_trace("jobs") {
+        return;
+    }
+    for (name, count) in [("healthy_writer", 1), ("healthy_rollback_journal", 3)] {
+        let dir = place();
+        let program = Program::start(dir.path(), name, 60);
+        let database = program.database.display().to_string();
+        let mut watching = watch(&[&database, "--for", "60s"]).stdout(Stdio::piped()).spawn().expect("it starts");
+        let mut lines = BufReader::new(watching.stdout.take().expect("piped")).lines().map_while(Result::ok);
+        lines.next().expect("a line");
+        for _ in 0..count {
+            assert!(Command::new("python3").args(["-c", JOB, &database]).status().expect("python3").success());
+        }
+        Command::new("kill").arg("-INT").arg(watching.id().to_string()).status().expect("kill");
+        let said = lines.collect::<Vec<_>>().join(" ");
+        let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert_eq!(watching.wait().expect("it ends").code(), Some(1), "{name}: {said}");
+        for part in ["holds the write lock while it does something else", "the first statements of python3"] {
+            assert!(said.contains(part), "{name}: no \"{part}\" in {said}");
+        }
+    }
+}
+
+#[test]
 fn refusals_are_told_apart_by_their_cause() {
     if may_trace("refusals") {
         finds(&["read_then_write", "no_busy_timeout", "timeout_too_short", "old_snapshot"]);

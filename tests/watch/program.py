@@ -53,6 +53,23 @@ def program_holds_lock(path, end):
     writer(path, end, hold=0.4, pause=0.05)
 
 
+def implicit_begin(path, end, journal="wal"):
+    """Writes once in a new connection, for which Python's module begins the transaction itself."""
+    other(writer, path, end, 0.0, 0.02, 5.0, journal)
+    connection = sqlite3.connect(path)
+    connection.execute("SELECT count(*) FROM t").fetchall()
+    wait_for_the_watch()
+    connection.execute("INSERT INTO t (v) VALUES (zeroblob(100))")
+    time.sleep(0.7)
+    connection.execute("UPDATE t SET v = NULL WHERE id = 1")
+    connection.commit()
+    time.sleep(max(0.0, end - time.monotonic()))
+
+
+def implicit_begin_journal(path, end):
+    implicit_begin(path, end, "delete")
+
+
 def forked_journal(path, end):
     """Forks in a transaction; the child's SQLite believes that the lock is its own."""
     connection = connect(path, journal="delete")

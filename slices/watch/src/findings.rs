@@ -144,13 +144,14 @@ impl<'t> View<'t> {
 
     fn program_holds_lock(&self, pid: u32) -> Option<Case> {
         let tally = self.tallies.get(&pid).filter(|tally| self.timeline.sees_statements && tally.outside.count > 0)?;
-        // Prefer a gap with known statements if it is nearly as long: texts are not known from the first moment on.
-        let longest = if 2 * tally.known_gap.ns >= tally.gap.ns { &tally.known_gap } else { &tally.gap };
-        let Gap { ns: longest_gap_ns, before, after } = longest.clone();
-        let held_ns = self.write_ns(pid).0;
+        // Prefer a gap with known statements if it is as long: texts are not known from the first moment on.
+        let is_as_long = 10 * tally.known_gap.ns >= 9 * tally.gap.ns;
+        let longest = if is_as_long { &tally.known_gap } else { &tally.gap };
+        let Gap { ns: longest_gap_ns, tid, before, after } = longest.clone();
+        let held_ns = tally.outside_held_ns;
         let (outside_ns, longest_wait_ns) = (tally.outside.total_ns, tally.waited_for.pauses.max_ns);
         let KeptOut { refused, gave_up, .. } = tally.outside_kept_out;
-        let is_most = longest_wait_ns >= GAP_NS_MIN && 2 * outside_ns >= held_ns;
+        let is_most = longest_wait_ns >= GAP_NS_MIN && 2 * outside_ns >= self.write_ns(pid).0;
         // A pause that kept others out stays one however much the process does besides.
         let worth = is_most || refused > 0;
         let holds = tally.outside.count;
@@ -165,7 +166,7 @@ impl<'t> View<'t> {
             refused,
             gave_up,
         };
-        worth.then_some(Case { kind, tid: Some(tally.outside.max_tid), sql: None })
+        worth.then_some(Case { kind, tid: Some(tid), sql: None })
     }
 
     fn long_transaction(&self, pid: u32) -> Option<Case> {

@@ -66,7 +66,10 @@ fn what_is_past_stays_a_finding_and_is_said_to_be_past() {
     assert!(matches!(kinds(&past)[..], [Kind::IdleInTransaction { .. }, Kind::ReaderPinsLog { .. }]), "{past:#?}");
     assert!(past.iter().all(|finding| finding.seen_ns == Some(5 * SECOND)), "{past:#?}");
     let said = past.iter().map(words).collect::<Vec<_>>().join(" ");
-    assert!(said.contains("8 left a transaction open and held") && said.contains("7 kept an old snapshot"), "{said}");
+    assert!(
+        said.contains("8 held the write lock in an open transaction") && said.contains("7 kept an old snapshot"),
+        "{said}"
+    );
     assert!(said.contains("It read from the same snapshot for 4.89 s"), "{said}");
     assert!(said.contains("This was seen 5.00 s after the watch began."), "{said}");
 }

@@ -11,6 +11,8 @@ use contend::engine::wal::Log;
 mod causes;
 #[path = "findings_readers_tests.rs"]
 mod readers;
+#[path = "findings_unseen_tests.rs"]
+mod unseen;
 
 /// A process with two connections, each in its own thread.
 const ONE: Who = Who { pid: 7, tid: 71 };
@@ -294,7 +296,7 @@ fn a_transaction_that_was_left_open_names_who_gave_up_and_stays_a_finding_when_i
     let ended = found.iter().find(|finding| finding.pid == ONE.pid).expect("still a finding");
     assert!(matches!(ended.case.kind, Kind::ProgramHoldsLock { gave_up: 1, holds: 1, .. }), "{ended:#?}");
     let said = crate::words::words(ended, &|pid| pid.to_string(), &|tid| tid.to_string()).evidence;
-    assert!(said.contains("in 1 transaction with") && said.contains("one wait ended without it"), "{said}");
+    assert!(said.contains("in 1 transaction with") && said.contains("1 wait ended without the lock"), "{said}");
 }
 
 #[test]

@@ -29,6 +29,8 @@ pub struct Hold {
     pub to_ns: Option<u64>,
     /// Time for which this thread executed statements.
     pub statement_ns: u64,
+    /// Time of which it is unknown whether this thread executed a statement that had begun before its calls were visible.
+    pub unseen_ns: u64,
     /// Time for which this thread synced files.
     pub sync_ns: u64,
     pub syncs: u32,
@@ -88,6 +90,8 @@ impl KeptOut {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Gap {
     pub ns: u64,
+    /// Its thread or connection.
+    pub tid: u32,
     pub before: Option<String>,
     pub after: Option<String>,
 }
@@ -104,6 +108,7 @@ impl Hold {
             began_before: false,
             to_ns: None,
             statement_ns: 0,
+            unseen_ns: 0,
             sync_ns: 0,
             syncs: 0,
             gap: Gap::default(),
@@ -122,12 +127,17 @@ impl Hold {
         self.parts.iter().max_by_key(|(_, ns)| *ns)
     }
 
-    /// Counts the time since the last call of its thread as a gap, up to a call or to the end of the hold.
-    pub fn count_gap(&mut self, thread: &Thread, after: Option<&str>, at_ns: u64, watched_from_ns: u64) {
-        let ns = at_ns.saturating_sub(thread.last_end_ns.max(self.from_ns).max(watched_from_ns));
-        // Of a thread without a call that was seen to end, the one before may have run until now.
-        if thread.last_end_ns > 0 && ns > self.gap.ns {
-            self.gap = Gap { ns, before: thread.last_sql.clone(), after: after.map(str::to_string) };
+    /// Counts the time since the last call of its thread as a gap, up to a call or to the end of the hold. `free_ns`: since when
+    /// the thread is known to execute no statement.
+    pub fn count_gap(&mut self, thread: &Thread, after: Option<&str>, at_ns: u64, free_ns: Option<u64>) {
+        let since_ns = free_ns.unwrap_or(at_ns).max(self.from_ns);
+        if thread.last_end_ns == 0 {
+            self.unseen_ns = since_ns - self.from_ns;
+        }
+        let ns = at_ns.saturating_sub(since_ns);
+        if ns > self.gap.ns {
+            let (before, after) = (thread.last_sql.clone(), after.map(str::to_string));
+            self.gap = Gap { ns, tid: self.who.tid, before, after };
         }
     }
 
@@ -146,7 +156,8 @@ impl Hold {
     /// visible, or to a backup.
     pub fn outside_ns(&self, now_ns: u64) -> u64 {
         let has_statements = self.statement_ns > 0 && !self.is_kept;
-        if has_statements { self.ns(now_ns).saturating_sub(self.statement_ns) } else { 0 }
+        let inside_ns = self.statement_ns + self.unseen_ns;
+        if has_statements { self.ns(now_ns).saturating_sub(inside_ns) } else { 0 }
     }
 
     /// Whether the program has paused between two statements for at least [`GAP_NS_MIN`].

@@ -3,7 +3,7 @@
 use crate::process::Processes;
 use crate::target::Database;
 use crate::words::{counted, one_line};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Most sentences.
 const REASONS_MAX: usize = 100;
@@ -89,6 +89,14 @@ pub fn unexplained(statements: &BTreeMap<u32, u64>, name: &dyn Fn(u32) -> String
     ))
 }
 
+/// Processes that took the write lock before their statements could be seen, as a sentence.
+pub fn wrote_unseen(pids: &BTreeSet<u32>, name: &dyn Fn(u32) -> String) -> Option<String> {
+    let (first, more) = (name(*pids.first()?), others(" and of", pids.len()));
+    Some(format!(
+        "the first statements of {first}{more}: the process took the write lock before its calls could be traced"
+    ))
+}
+
 /// Forked processes without a lock call, each with its parent, as a sentence.
 pub fn silent(forks: &[(u32, u32)], name: &dyn Fn(u32) -> String) -> Option<String> {
     let (pid, parent) = forks.first()?;
@@ -120,6 +128,14 @@ mod tests {
         assert!(said.starts_with("refusals in process 7, which was forked from python3 (1) with the"), "{said}");
         assert!(said.contains("made no lock call, and in 2 more: SQLite"), "{said}");
         assert_eq!((of(7..8).map(|said| said.contains("more")), silent(&[], &name)), (Some(false), None));
+    }
+
+    #[test]
+    fn processes_that_wrote_before_they_could_be_traced_are_counted_in_one_sentence() {
+        let of = |pids: &[u32]| wrote_unseen(&pids.iter().copied().collect(), &|pid| format!("python3 ({pid})"));
+        let said = of(&[7, 8, 9]).expect("a sentence");
+        assert!(said.starts_with("the first statements of python3 (7) and of 2 more: the process took"), "{said}");
+        assert_eq!(of(&[]), None);
     }
 
     #[test]

@@ -18,6 +18,7 @@ impl Timeline {
         // Read marks are tried in turn, a checkpoint gives way at once, and each close in WAL mode tries to be the last
         // one: they are no waits. A writer that wants the file alone holds RESERVED.
         let is_close = matches!(lock, Lock::Pending | Lock::Shared) && self.is_close(database, who.pid, mode);
+        let free_ns = self.free_ns(who);
         let thread = self.threads.entry(who).or_default();
         thread.databases.entry(database).or_default();
         if is_close || matches!(lock, Lock::Read(_) | Lock::Connected | Lock::Checkpoint) {
@@ -28,7 +29,7 @@ impl Timeline {
         if is_unseen_commit && !self.waiting.contains_key(&(database, who)) {
             // The program pauses no longer.
             for hold in self.held.values_mut().filter(|hold| hold.who == who) {
-                hold.count_gap(thread, None, at_ns, self.from_ns);
+                hold.count_gap(thread, None, at_ns, free_ns);
             }
         }
         let (has_read, call) = (thread.has_read, thread.calls.first().cloned());
@@ -142,6 +143,27 @@ impl Timeline {
         };
         self.waiting.insert((database, who), wait);
         self.end_wait((database, who), End::GaveUp);
+    }
+
+    /// A call has ended that began before its process's statements were visible.
+    pub(crate) fn ended_unseen(&mut self, who: Who, at_ns: u64) {
+        self.threads.entry(who).or_default().last_end_ns = at_ns;
+        for hold in self.held.values_mut().filter(|hold| hold.who == who && hold.statement_ns == 0) {
+            hold.unseen_ns = at_ns.saturating_sub(hold.from_ns);
+        }
+    }
+
+    /// Since when a connection that executes no visible statement is known to execute none. `None` if it may execute one that
+    /// began before its process's statements were visible.
+    pub(crate) fn free_ns(&self, who: Who) -> Option<u64> {
+        let (end_ns, waited_ns) =
+            self.threads.get(&who).map_or((0, 0), |thread| (thread.last_end_ns, thread.waited_ns));
+        if end_ns > 0 {
+            return Some(end_ns.max(self.from_ns));
+        }
+        let is_measured = self.processor_ns.contains_key(&who.pid);
+        let is_idle = is_measured && self.visible.contains_key(&who.pid) && !self.may_work_unseen(who.pid);
+        is_idle.then(|| self.visible_ns(who.pid).max(waited_ns))
     }
 
     /// The databases to which a statement may belong: those of its connection's lock calls, or else the only one of its

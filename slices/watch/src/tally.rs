@@ -135,8 +135,9 @@ pub struct WriteWaits {
 /// All totals of a process on a database.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Tally {
-    /// Holds of the write lock with a pause (see [`Hold::pauses`]): time outside of statements.
+    /// Holds of the write lock with a pause (see [`Hold::pauses`]): time outside of statements, and their whole time.
     pub outside: Times,
+    pub outside_held_ns: u64,
     /// What those with the longest pauses kept out in their pauses; see [`PAUSE_NS_MIN`].
     pub outside_kept_out: KeptOut,
     pub gap: Gap,
@@ -183,6 +184,7 @@ impl Tally {
         let outside_ns = hold.outside_ns(now_ns);
         if hold.pauses() {
             self.outside.add(outside_ns, hold.who.tid);
+            self.outside_held_ns += ns;
             if hold.gap.ns >= PAUSE_NS_MIN {
                 self.outside_kept_out.add(&hold.kept_out);
             }
@@ -210,7 +212,9 @@ impl Tally {
         if let Some(shape) = entry(&mut self.shapes, &texts.join("; ")).filter(|_| !texts.is_empty()) {
             shape.held.add(ns, hold.who.tid);
             shape.outside_ns += outside_ns;
-            keep_longer(&mut shape.gap, &hold.gap);
+            if !hold.is_kept {
+                keep_longer(&mut shape.gap, &hold.gap);
+            }
         }
     }
 

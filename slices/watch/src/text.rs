@@ -60,11 +60,12 @@ struct Statements {
 }
 
 /// The last text that a thread has compiled, if known, with the stack pointer of the call, and how many it has compiled
-/// since it last executed a statement.
+/// since it last executed a statement: in all, and with this stack pointer.
 struct Fresh {
     text: Option<String>,
     stack: u64,
     count: u32,
+    count_there: u32,
 }
 
 /// Texts of all processes. `object` is the number of a program or library that contains SQLite.
@@ -104,7 +105,8 @@ impl Texts {
     /// The text of a statement, without the values in it. It is read from the process's memory slightly later, when
     /// another statement may be there. If the thread has compiled one text since its last statement, this text counts, unless
     /// memory has another one that the process has compiled or executed; and it always counts if the same function has
-    /// compiled it (`stack` is that of the call), because that soon frees the statement. Else the text in memory counts.
+    /// compiled it and no other one (`stack` is that of the call), because that soon frees the statement: Python executes
+    /// BEGIN so, after it has compiled what follows. Else the text in memory counts.
     pub fn of(&mut self, who: Who, stack: u64, object: usize, statement: u64) -> Option<String> {
         let pid = who.pid;
         let known = self.processes.entry(pid).or_default();
@@ -123,9 +125,9 @@ impl Texts {
             let before = known.texts.get(&statement).and_then(|(_, text)| text.as_ref());
             known.compiled.contains(&hash(text)) || before == Some(&without_values(text))
         };
-        let text = match fresh.filter(|fresh| fresh.count == 1) {
+        let text = match fresh {
             Some(fresh) if fresh.is_of_caller(stack) => fresh.text,
-            Some(Fresh { text: Some(text), .. }) => read.filter(is_known).or(Some(text)),
+            Some(Fresh { text: Some(text), count: 1, .. }) => read.filter(is_known).or(Some(text)),
             _ => read,
         };
         let text = text.map(|sql| without_values(&sql));
@@ -162,9 +164,9 @@ impl Texts {
 }
 
 impl Fresh {
-    /// Whether a function that executes a statement has compiled it just before.
+    /// Whether a function that executes a statement has compiled it just before, and no other one.
     fn is_of_caller(&self, stack: u64) -> bool {
-        stack != 0 && self.stack == stack
+        stack != 0 && self.stack == stack && self.count_there == 1
     }
 }
 
@@ -175,8 +177,10 @@ impl Statements {
             // The end of a script is no statement.
             return;
         }
-        let count = self.fresh.get(&tid).map_or(1, |fresh| fresh.count + 1);
-        self.fresh.insert(tid, Fresh { text: sql.map(str::to_string), stack, count });
+        let before = self.fresh.get(&tid);
+        let count = before.map_or(1, |fresh| fresh.count + 1);
+        let count_there = before.filter(|fresh| fresh.stack == stack).map_or(1, |fresh| fresh.count_there + 1);
+        self.fresh.insert(tid, Fresh { text: sql.map(str::to_string), stack, count, count_there });
         let Some(sql) = sql else { return };
         if self.compiled.len() >= TEXTS_MAX {
             self.compiled.clear();
@@ -304,6 +308,17 @@ mod tests {
         assert_eq!(statement.executed(&mut texts).as_deref(), Some("BEGIN"), "one of two");
         texts.compiled(own(), 70, None);
         assert_eq!(statement.executed(&mut texts), None, "the function frees it soon");
+    }
+
+    /// Python compiles the statement first, and then, in another function, BEGIN, which it executes and frees.
+    #[test]
+    fn a_statement_that_is_compiled_executed_and_freed_has_its_text_also_after_another_was_compiled() {
+        let insert = InMemory::new("INSERT INTO t");
+        let mut texts = Texts::default();
+        texts.compiled(own(), 80, Some("INSERT INTO t"));
+        texts.compiled(own(), 90, Some("BEGIN "));
+        assert_eq!(texts.of(own(), 90, 0, 5).as_deref(), Some("BEGIN"));
+        assert_eq!(insert.executed(&mut texts).as_deref(), Some("INSERT INTO t"));
     }
 
     #[test]

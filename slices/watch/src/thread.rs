@@ -74,6 +74,8 @@ pub struct Thread {
     pub has_read: bool,
     /// Its transaction; `None` in autocommit, and if the beginning was not seen.
     pub transaction: Option<Transaction>,
+    /// Whether a statement of unknown text may have begun one.
+    pub may_have_begun: bool,
     pub sync_from_ns: Option<u64>,
     /// Databases of its lock calls, and when it last released the write lock of each (0: never).
     pub databases: BTreeMap<usize, u64>,
@@ -99,6 +101,12 @@ impl Thread {
         self.databases.get(&database).copied().unwrap_or(0)
     }
 
+    /// It has released the write lock of a database: its transaction has ended.
+    pub fn wrote(&mut self, database: usize, at_ns: u64) {
+        self.databases.insert(database, at_ns);
+        self.may_have_begun = false;
+    }
+
     /// A statement has returned a code other than SQLITE_BUSY. Returns whether it has ended a transaction.
     pub fn stepped(&mut self, call: &Call, code: i32, at_ns: u64) -> bool {
         if code == ROW {
@@ -112,6 +120,7 @@ impl Thread {
         let had_one = before.is_some() || ends(sql);
         let fails = !matches!(code, 0 | DONE);
         self.transaction = if fails { before } else { after(before, sql) };
+        self.may_have_begun = !fails && sql.is_none() || self.may_have_begun && !had_one;
         let is_begin = sql.is_some_and(|sql| first_word(sql) == "BEGIN");
         self.has_read = !(is_begin || had_one && self.transaction.is_none());
         if self.transaction.is_none() {

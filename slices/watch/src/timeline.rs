@@ -56,6 +56,8 @@ pub struct Timeline {
     pub(crate) called: HashSet<u32>,
     /// Processes that also use databases that are not watched.
     pub uses_others: HashSet<u32>,
+    /// Processes that took a write lock before their statements were visible.
+    pub wrote_unseen: BTreeSet<u32>,
     /// Numbers of statements by process that returned SQLITE_BUSY although no lock call was refused and no connection of
     /// the process holds a lock.
     pub unexplained: BTreeMap<u32, u64>,
@@ -119,7 +121,7 @@ impl Timeline {
                 let mut hold = self.up_to_now(hold);
                 // The pause during which the wait ends is not over.
                 if let Some(thread) = self.threads.get(&hold.who).filter(|thread| thread.calls.is_empty()) {
-                    hold.count_gap(thread, None, self.now_ns, self.from_ns);
+                    hold.count_gap(thread, None, self.now_ns, self.free_ns(hold.who));
                 }
                 wait.add(&hold, wait.to_ns);
             }
@@ -239,7 +241,7 @@ impl Timeline {
     pub fn begin(&mut self, from_ns: u64) {
         self.from_ns = from_ns;
         self.now_ns = self.now_ns.max(from_ns);
-        (self.holds, self.waits, self.sums, self.tallies) = Default::default();
+        (self.holds, self.waits, self.sums, self.tallies, self.wrote_unseen) = Default::default();
         self.waiting.clear();
     }
 
@@ -377,6 +379,9 @@ impl Timeline {
     /// A lock is held from now on.
     fn hold(&mut self, hold: Hold) {
         let (database, pid, lock) = (hold.database, hold.who.pid, hold.lock);
+        let is_unseen =
+            lock.is_writers() && self.visible.get(&pid).is_some_and(|visible_ns| hold.from_ns < *visible_ns);
+        self.wrote_unseen.extend(is_unseen.then_some(pid));
         self.held.insert((database, pid, lock), hold);
         let is_of_connection = matches!(lock, Lock::Shared | Lock::Connected);
         if is_of_connection && self.held.contains_key(&(database, pid, Lock::Connected)) {
@@ -391,6 +396,7 @@ impl Timeline {
             return;
         }
         hold.to_ns = Some(at_ns);
+        let free_ns = self.free_ns(hold.who);
         match self.threads.get(&hold.who).map(|thread| (thread, thread.calls.first())) {
             // The current statement has run since its beginning, or since the lock was taken.
             Some((_, Some(call))) => {
@@ -398,7 +404,7 @@ impl Timeline {
                 hold.count_statement(part, call.sql.as_deref());
             }
             // The program closed the connection, or ended.
-            Some((thread, None)) => hold.count_gap(thread, None, at_ns, self.from_ns),
+            Some((thread, None)) => hold.count_gap(thread, None, at_ns, free_ns),
             None => {}
         }
         hold.checkpoint_ns = self.checkpoint_ns(&hold, at_ns);
@@ -406,7 +412,7 @@ impl Timeline {
         self.waiting.values_mut().for_each(|wait| wait.add(&hold, at_ns));
         let ns = hold.ns(at_ns);
         if lock.is_writers() {
-            self.threads.entry(hold.who).or_default().databases.insert(database, at_ns);
+            self.threads.entry(hold.who).or_default().wrote(database, at_ns);
             let sums = self.sums(database, who.pid);
             sums.writes += 1;
             sums.write_ns += ns;
@@ -439,6 +445,7 @@ impl Timeline {
 
     fn begins(&mut self, who: Who, sql: Option<String>, at_ns: u64) {
         self.called.insert(who.pid);
+        let free_ns = self.free_ns(who);
         let thread = self.threads.entry(who).or_default();
         if thread.calls.len() >= DEPTH_MAX {
             // The ends of these calls were lost.
@@ -446,7 +453,7 @@ impl Timeline {
         }
         if thread.calls.is_empty() {
             for hold in self.held.values_mut().filter(|hold| hold.who == who) {
-                hold.count_gap(thread, sql.as_deref(), at_ns, self.from_ns);
+                hold.count_gap(thread, sql.as_deref(), at_ns, free_ns);
             }
         }
         thread.calls.push(Call { from_ns: at_ns, sql });
@@ -455,7 +462,7 @@ impl Timeline {
     /// A call has returned; with `is_step`, one that executes a statement.
     fn ends(&mut self, who: Who, code: i32, is_step: bool, at_ns: u64) {
         let Some(thread) = self.threads.get_mut(&who) else { return };
-        let Some(call) = thread.calls.pop() else { return };
+        let Some(call) = thread.calls.pop() else { return self.ended_unseen(who, at_ns) };
         if !thread.calls.is_empty() {
             return;
         }
@@ -466,7 +473,7 @@ impl Timeline {
             thread.last_sql.clone_from(&call.sql);
         }
         let has_ended = is_step && !is_busy && thread.stepped(&call, code, at_ns);
-        let is_autocommit = is_step && code == DONE && thread.transaction.is_none() && call.sql.is_some();
+        let is_autocommit = is_step && code == DONE && thread.transaction.is_none() && !thread.may_have_begun;
         for hold in self.held.values_mut().filter(|hold| hold.who == who) {
             hold.count_statement(at_ns.saturating_sub(call.from_ns.max(hold.from_ns)), call.sql.as_deref());
             let outlives = has_ended || is_autocommit && hold.from_ns >= call.from_ns;

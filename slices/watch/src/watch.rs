@@ -284,6 +284,7 @@ impl Watch {
         }
         let name = |pid| self.name(pid);
         missing.extend(missing::unexplained(&self.timeline.unexplained, &name));
+        missing.extend(missing::wrote_unseen(&self.timeline.wrote_unseen, &name));
         missing.extend(missing::silent(&self.silent, &name));
         let lost = self.lost();
         if lost > 0 {

@@ -70,7 +70,9 @@ fn is_in_turn(held_ns_max: u64, longest_ns: u64) -> bool {
 fn past_title(finding: &Finding, who: &str) -> Option<String> {
     finding.seen_ns?;
     match &finding.case.kind {
-        Kind::IdleInTransaction { .. } => Some(format!("{who} left a transaction open and held the write lock.")),
+        Kind::IdleInTransaction { .. } => {
+            Some(format!("{who} held the write lock in an open transaction without a statement."))
+        }
         Kind::ReaderPinsLog { .. } => {
             Some(format!("{who} kept an old snapshot open: the log could not be reused and grew."))
         }
@@ -83,7 +85,9 @@ fn past_title(finding: &Finding, who: &str) -> Option<String> {
 fn title(kind: &Kind, who: &str, name: &dyn Fn(u32) -> String) -> String {
     match kind {
         Kind::ProgramHoldsLock { .. } => format!("{who} holds the write lock while it does something else."),
-        Kind::IdleInTransaction { .. } => format!("{who} has left a transaction open and holds the write lock."),
+        Kind::IdleInTransaction { .. } => {
+            format!("{who} holds the write lock in an open transaction without a statement.")
+        }
         Kind::LongTransaction { .. } => format!("A transaction of {who} holds the write lock for long."),
         Kind::ReadThenWrite { .. } => {
             format!("{who} reads first and writes later in one transaction, and is refused at once.")
@@ -267,7 +271,9 @@ fn change(kind: &Kind) -> &'static str {
     match kind {
         Kind::ProgramHoldsLock { .. } => "Do this work before BEGIN or after COMMIT.",
         Kind::IdleInTransaction { .. } => {
-            "COMMIT or ROLLBACK on every path of the program, also after an exception; until then no other process can write."
+            "If the program does something else meanwhile, such as a slow call: do it before BEGIN or after COMMIT. If it has \
+             forgotten the transaction: COMMIT or ROLLBACK on every path, also after an exception. Until then no other process \
+             can write."
         }
         Kind::LongTransaction { longest_wait_ns: None, .. } => {
             "If the program works meanwhile, commit in smaller parts. If it does not, COMMIT or ROLLBACK on every path."
@@ -328,9 +334,8 @@ fn kept_out(kind: &Kind) -> String {
     }
     if refused > 0 {
         out += &format!(" While it paused for long, the lock was refused to other connections {}", times(refused));
-        let ended = if gave_up == 1 { "one wait" } else { "waits" };
-        let how_often = if gave_up > 1 { format!("{gave_up} ") } else { String::new() };
-        out += &if gave_up > 0 { format!(", and {how_often}{ended} ended without it.") } else { ".".to_string() };
+        let ended = counted(gave_up, "wait");
+        out += &if gave_up > 0 { format!(", and {ended} ended without the lock.") } else { ".".to_string() };
     }
     out
 }
@@ -378,7 +383,7 @@ fn same_of(further: Further) -> String {
     let in_all = if parts.is_empty() {
         String::new()
     } else {
-        format!(": {} in all {}", parts.join(" and "), further.processes + 1)
+        format!(": {} in the {} processes together", parts.join(" and "), further.processes + 1)
     };
     let which = if further.same_program { "of this program" } else { "that ended before their names could be read" };
     let processes = if further.processes == 1 { "process" } else { "processes" };
@@ -390,8 +395,8 @@ fn had(pid: u32, holder: Option<u32>, sql: Option<&str>, name: &dyn Fn(u32) -> S
     let Some(holder) = holder else { return String::new() };
     let sql = sql.map_or(String::new(), |sql| format!(", in or after {}", quoted(Some(sql))));
     match holder == pid {
-        true => format!(" Then another connection of the same process had the lock{sql}."),
-        false => format!(" Then {} had the lock{sql}.", name(holder)),
+        true => format!(" During the refusal another connection of the same process held the lock{sql}."),
+        false => format!(" During the refusal {} held the lock{sql}.", name(holder)),
     }
 }
 
