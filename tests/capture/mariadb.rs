@@ -1,7 +1,7 @@
 //! `contend capture --listen` in front of a real MariaDB: what its clients do is there, what they get is unchanged, and
 //! nothing private is kept.
 
-use super::server::{Capture, errors};
+use super::server::{Capture, errors, hashes_of_a_server_are_refused};
 use super::{content, counts, has, script, shown};
 use crate::support::place::{Own, Place, files, free_port, is_root};
 use crate::support::{root, wait_for};
@@ -327,10 +327,7 @@ fn killed_clients_and_the_end_of_the_capture() {
     let all = summary["transactions"].as_array().expect("a list");
     let with = |begin: &str| all.iter().find(|kind| kind["statements"].to_string().contains(begin)).cloned();
     assert_eq!(with("INSERT INTO a").expect("a transaction")["committed"], 0, "{summary:#}");
-    for args in [&["replay", "taken"][..], &["capture", "to-workload", "taken"], &["run", "taken", "--quick"]] {
-        let said = stage.place.contend(args).exits(2);
-        assert!(said.err.contains("captures of SQLite only") || said.err.contains("to-workload"), "{said:?}");
-    }
+    hashes_of_a_server_are_refused(&stage.place);
 }
 
 #[test]

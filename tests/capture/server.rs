@@ -307,12 +307,17 @@ fn cancellation_tls_and_the_end_of_the_capture() {
     drop(idle.stdin.take());
     idle.wait().expect("ended");
     assert_eq!(errors(&shown(&stage.place.bench)), [("57014".to_string(), 1)]);
+    hashes_of_a_server_are_refused(&stage.place);
+}
+
+/// Neither a replay nor a workload can be made of a server's capture with hashes.
+pub fn hashes_of_a_server_are_refused(place: &Place) {
     for (args, words) in [
-        (&["replay", "taken", "--to", &stage.to()][..], "capture again with --values=full"),
+        (&["replay", "taken", "--to", "postgres://me@127.0.0.1/shop"][..], "capture again with --values=full"),
         (&["capture", "to-workload", "taken"], "A workload is made of captures of SQLite only"),
         (&["run", "taken", "--quick"], "`contend capture to-workload taken` says why"),
     ] {
-        let said = stage.place.contend(args).exits(2);
+        let said = place.contend(args).exits(2);
         assert!(said.err.contains(words), "{said:?}");
     }
 }

@@ -24,11 +24,11 @@ use std::path::{Path, PathBuf};
   contend replay day --to 'postgres://me@db/test?password_env=PW'
                                          on an empty database of PostgreSQL or MariaDB
   contend replay clients --to 'postgres://me@new/copy?password_env=PW'
-                                         clients of a server, on a copy of their database on a newer one
+                                         what a server's clients did, on a newer server
 
 Transactions are carried out one after the other, in the order in which they held the write lock. The program's own \
-databases are not touched. The capture needs --values=full. With --to all statements are translated first, and nothing is \
-written if one has no translation.
+databases are not touched. The capture needs --values=full. With --to SQLite's statements are translated first, and nothing \
+is written if one has no translation.
 
 A capture of a server's clients (--listen) needs --to, with a database of the same product that has the content of the \
 beginning: copy it with pg_dump or mariadb-dump before the capture. Results of statements are compared, not tables. \
