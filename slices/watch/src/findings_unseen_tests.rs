@@ -16,9 +16,9 @@ fn pause(found: &[Finding]) -> (u32, Option<u32>, &Kind) {
 /// Python begins the transaction itself; its process has just started, and its calls are visible from 30 ms on.
 #[test]
 fn a_pause_of_a_process_that_has_just_started_is_found_if_no_thread_of_it_works() {
-    let found = |percent: Option<u64>, tries_until_ms: u64| {
+    let found_since = |visible_ms: i64, percent: Option<u64>, tries_until_ms: u64| {
         let mut watched = Watched::new();
-        watched.timeline.visible.insert(ONE.pid, SECOND + 30 * MS);
+        watched.timeline.visible.insert(ONE.pid, SECOND.saturating_add_signed(visible_ms * MS as i64));
         let processor = |percent: u64| (ONE.pid, [(ONE.tid, percent * 680 * MS / 100)].into());
         watched.timeline.processor_ns = percent.map(processor).into_iter().collect();
         watched.takes(10, ONE);
@@ -36,6 +36,7 @@ fn a_pause_of_a_process_that_has_just_started_is_found_if_no_thread_of_it_works(
         let found = watched.found(716);
         (watched.timeline.wrote_unseen.contains(&ONE.pid), found)
     };
+    let found = |percent: Option<u64>, tries_until_ms: u64| found_since(30, percent, tries_until_ms);
     let (is_said, waits) = found(Some(1), 700);
     assert!(is_said, "its first statements were not seen");
     let (7, Some(71), Kind::ProgramHoldsLock { holds: 1, outside_ns, held_ns, before: None, after, refused: 7, .. }) =
@@ -49,6 +50,7 @@ fn a_pause_of_a_process_that_has_just_started_is_found_if_no_thread_of_it_works(
     assert!(matches!(pause(&causes).2, Kind::ProgramHoldsLock { refused: 3, gave_up: 1, .. }), "{causes:#?}");
     assert_eq!(found(Some(90), 700).1, [], "it may have executed a statement all the time");
     assert_eq!(found(None, 700).1, [], "it is not known whether it did");
+    assert_eq!(found_since(-1, Some(1), 700).1, [], "a function of the program in a statement from before may sleep");
 }
 
 /// The call that took the lock began before its process's calls were visible; its end was seen.

@@ -154,15 +154,15 @@ impl Timeline {
     }
 
     /// Since when a connection that executes no visible statement is known to execute none. `None` if it may execute one that
-    /// began before its process's statements were visible.
+    /// began before its process's statements were visible: of a process that was there before the watch it may be a long one.
     pub(crate) fn free_ns(&self, who: Who) -> Option<u64> {
         let (end_ns, waited_ns) =
             self.threads.get(&who).map_or((0, 0), |thread| (thread.last_end_ns, thread.waited_ns));
         if end_ns > 0 {
             return Some(end_ns.max(self.from_ns));
         }
-        let is_measured = self.processor_ns.contains_key(&who.pid);
-        let is_idle = is_measured && self.visible.contains_key(&who.pid) && !self.may_work_unseen(who.pid);
+        let is_new = self.visible.get(&who.pid).is_some_and(|visible_ns| *visible_ns > self.from_ns);
+        let is_idle = is_new && self.processor_ns.contains_key(&who.pid) && !self.may_work_unseen(who.pid);
         is_idle.then(|| self.visible_ns(who.pid).max(waited_ns))
     }
 
