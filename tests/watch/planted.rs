@@ -74,7 +74,7 @@ fn a_transaction_that_a_driver_begins_by_itself_is_one() {
 #[test]
 fn a_job_that_starts_during_the_watch_and_pauses_under_the_lock_is_found() {
     const JOB: &str = "import sqlite3, sys, time; c = sqlite3.connect(sys.argv[1]); \
-        c.execute('INSERT INTO t (v) VALUES (1)'); time.sleep(0.7); c.execute('UPDATE t SET v = 2 WHERE id = 1'); c.commit()";
+        c.execute('INSERT INTO t (v) VALUES (1)'); time.sleep(1.5); c.execute('UPDATE t SET v = 2 WHERE id = 1'); c.commit()";
     if !may_trace("jobs") {
         return;
     }
