@@ -105,6 +105,38 @@ fn a_workload_has_what_was_done_to_its_database_only() {
     assert_eq!(replayed.matches("its table is the same").count(), 2, "each on its own database: {replayed}");
 }
 
+/// Calls one database far more often, and is refused once in the other one.
+const REFUSED: &str = "
+import sqlite3
+queue, shop, other = (sqlite3.connect(f'{n}.db', timeout=0, isolation_level=None) for n in ('queue', 'shop', 'shop'))
+for db in (queue, shop):
+    db.execute('CREATE TABLE t (id INTEGER PRIMARY KEY, v INTEGER)')
+for i in range(200):
+    queue.execute('INSERT INTO t (v) VALUES (?)', (i,))
+for i in range(10):
+    shop.execute('INSERT INTO t (v) VALUES (?)', (i,))
+shop.execute('BEGIN IMMEDIATE')
+try:
+    other.execute('INSERT INTO t (v) VALUES (11)')
+    raise SystemExit('not refused')
+except sqlite3.OperationalError:
+    shop.execute('COMMIT')
+";
+
+#[test]
+fn a_study_is_about_the_database_with_the_lock_errors_or_the_one_that_is_named() {
+    let bench = Bench::new();
+    let said = capture(&bench, &[], &["python3", "-c", REFUSED]).exits(0).err;
+    assert!(said.contains("The study is about ") && said.contains("shop.db: it has 1 of 1 lock error"), "{said}");
+    let about = || workload(&bench.path("taken"))["about"].as_str().expect("a text").to_string();
+    assert!(about().ends_with("shop.db"), "{}", about());
+    let said = bench.contend(&["capture", "to-workload", "taken", "--database", "queue.db"]).exits(0).err;
+    assert!(said.contains("queue.db: it has 0 of 1 lock error"), "{said}");
+    assert!(about().ends_with("queue.db"), "{}", about());
+    let said = bench.contend(&["capture", "to-workload", "taken", "--database", "none.db"]).exits(2).err;
+    assert!(said.contains("none.db is no database of the capture; it has ") && said.contains("shop.db"), "{said}");
+}
+
 /// Takes the oldest job and finishes it; each twentieth takes long. Counts jobs by a bound state.
 const JOBS: &str = "
 import sqlite3, time

@@ -73,7 +73,8 @@ fn cold(catalogue: &Catalogue) {
             times.push(begun.elapsed().as_secs_f64() * 1e6 / COLD_SETS as f64);
         }
     }
-    let reference = "published 0.28 us, which was cached; 21 us reproduced cold; sqlparser 6.2 us; goal 10 us, 2.0 a statement";
+    let reference =
+        "published 0.28 us, which was cached; 21 us reproduced cold; sqlparser 6.2 us; goal 10 us, 2.0 a statement";
     for (name, times) in ["PostgreSQL", "MariaDB"].into_iter().zip(times) {
         show(&format!("cold, five statements never seen before, to {name}"), times, "us", reference);
     }

@@ -26,7 +26,7 @@ pub const WAKE_NS: u64 = 100_000;
 /// Where one client's time went, summed from its samples and its plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClientTime {
-    /// From the first due operation to the end of the last attempt.
+    /// From the pause before the first operation, or the start of the window, to the end of the last pause or attempt.
     pub window_ns: u64,
     pub attempts_ns: u64,
     pub back_off_ns: u64,

@@ -31,6 +31,7 @@ impl Unit {
     pub fn show(self, value: f64) -> String {
         match self {
             Unit::Plain => plain(value),
+            Unit::Count if value.round() < 0.0 => format!("-{}", count(-value.round() as u64)),
             Unit::Count => count(value.round() as u64),
             Unit::PerSecond => Rate(value).to_string(),
             Unit::Ns => Ns(value.round() as u64).to_string(),
@@ -97,6 +98,7 @@ mod tests {
             (Unit::Mib, "", 15.8, "15.8 MiB"),
             (Unit::Plain, "", 3.0, "3.00"),
             (Unit::Count, "", 12968.0, "12,968"),
+            (Unit::Count, "", -2.0, "-2"),
         ] {
             assert_eq!(show_per(unit, per, value), expected);
         }

@@ -41,6 +41,8 @@ struct Evidence<'k> {
     reads: (u64, u64, &'k str),
     /// Calls that met a lock of their own process.
     locked: Refused<'k>,
+    /// For each kind of finding, a transaction in which it was seen: that with the longest time, or the last refused one.
+    seen_in: BTreeMap<Kind, usize>,
     connections: u64,
 }
 
@@ -86,11 +88,12 @@ pub fn findings(known: &Known) -> Vec<Finding> {
         seen.entry(place(known, connection)).or_default().connections += 1;
     }
     let mut is_inside = vec![false; known.trace.calls.len()];
-    for transaction in &known.transactions {
+    for (number, transaction) in known.transactions.iter().enumerate() {
         transaction.calls.iter().for_each(|&i| is_inside[i] = true);
         if let Some(connection) = known.trace.connections.get(&transaction.connection) {
             let evidence = seen.entry(place(known, connection)).or_default();
-            add(evidence, known, connection, (transaction, met.get(connection.path.as_path())));
+            let kinds = add(evidence, known, connection, (transaction, met.get(connection.path.as_path())));
+            evidence.seen_in.extend(kinds.into_iter().map(|kind| (kind, number)));
         }
     }
     // A PRAGMA outside of a transaction can be refused, too.
@@ -104,7 +107,12 @@ pub fn findings(known: &Known) -> Vec<Finding> {
     let length_ns = (known.trace.to_ns - known.trace.from_ns).max(SECOND);
     let all = seen.iter().flat_map(|((program, path), seen)| {
         let name = path.file_name().map_or("a database in memory".into(), |name| name.to_string_lossy().into_owned());
-        of(program, &name, seen, length_ns)
+        let mut found = of(program, &name, seen, length_ns);
+        for finding in &mut found {
+            let of = |number: &usize| known.groups.iter().position(|group| group.transactions.contains(number));
+            finding.transaction = seen.seen_in.get(&finding.kind).and_then(of).map(|at| at + 1);
+        }
+        found
     });
     all.collect()
 }
@@ -117,21 +125,23 @@ fn is_in_memory(connection: &Connection) -> bool {
     connection.path.as_os_str().is_empty()
 }
 
-/// Counts a call that a lock ended. `has_read`: after a read in a transaction that began as a reader.
-fn refuse<'k>(seen: &mut Evidence<'k>, known: &'k Known, call: &'k Call, has_read: bool) {
+/// Counts a call that a lock ended, and returns the kind of its finding. `has_read`: after a read in a transaction that began as
+/// a reader.
+fn refuse<'k>(seen: &mut Evidence<'k>, known: &'k Known, call: &'k Call, has_read: bool) -> Option<Kind> {
     /// SQLITE_BUSY_SNAPSHOT: another connection has committed since the read.
     const SNAPSHOT: i32 = 517;
     let waited_ns = call.waited_ns + call.prepare.1;
-    let refused = match () {
-        () if !call.is_busy() => return,
-        () if call.is_locked() => &mut seen.locked,
-        () if waited_ns > 0 => &mut seen.gave_up,
-        () if has_read || call.rc == SNAPSHOT => &mut seen.after_read,
-        () if call.may_wait => &mut seen.never_waits,
-        () => &mut seen.at_once,
+    let (kind, refused) = match () {
+        () if !call.is_busy() => return None,
+        () if call.is_locked() => (Kind::TableLocked, &mut seen.locked),
+        () if waited_ns > 0 => (Kind::TimeoutTooShort, &mut seen.gave_up),
+        () if has_read || call.rc == SNAPSHOT => (Kind::ReadThenWrite, &mut seen.after_read),
+        () if call.may_wait => (Kind::RefusedAtOnce, &mut seen.never_waits),
+        () => (Kind::NoBusyTimeout, &mut seen.at_once),
     };
     *refused.times.entry(known.shapes.get(call).text.as_str()).or_default() += 1;
     refused.longest_wait_ns = refused.longest_wait_ns.max(waited_ns);
+    Some(kind)
 }
 
 /// Calls on a database that waited for a lock or that one ended: from, to, connection; in the order of their starts.
@@ -178,12 +188,14 @@ fn is_wal(known: &Known, path: &Path) -> bool {
     content.is_none_or(|content| content.journal_mode == "wal")
 }
 
+/// Adds a transaction to the evidence, and returns the kinds of findings that it is the best example of so far.
 fn add<'k>(
     seen: &mut Evidence<'k>,
     known: &'k Known,
     connection: &Connection,
     (transaction, met): (&Transaction, Option<&Met>),
-) {
+) -> Vec<Kind> {
+    let mut kinds = vec![];
     let is_met = |times| met.is_some_and(|met| met.by_other(transaction.connection, times));
     let calls = || transaction.calls.iter().map(|&i| &known.trace.calls[i]);
     let does = |call: &Call| known.shapes.get(call).does;
@@ -195,7 +207,7 @@ fn add<'k>(
         if let Some(last) = last.filter(|_| holds) {
             longest = longest.max((call.pause_ns(last), sql(last)));
         }
-        refuse(seen, known, call, has_read && transaction.began == Began::By(Begin::Deferred));
+        kinds.extend(refuse(seen, known, call, has_read && transaction.began == Began::By(Begin::Deferred)));
         // Connections in memory need not be of one database.
         holds |= !is_in_memory(connection) && takes_lock(call, &known.shapes);
         let between_ns = call.between_ns();
@@ -204,6 +216,7 @@ fn add<'k>(
             seen.reads.0 += 1;
             if between_ns > seen.reads.1 {
                 (seen.reads.1, seen.reads.2) = (between_ns, sql(call));
+                kinds.push(Kind::ReadersBlockWriter);
             }
         }
         has_read |= does(call) == Does::Read && !call.has_failed() && !holds;
@@ -215,17 +228,22 @@ fn add<'k>(
         (seen.held.0, seen.held.1) = (seen.held.0 + 1, seen.held.1 + held_ns);
         if longest.0 > seen.held.2 {
             (seen.held.2, seen.held.3) = longest;
+            kinds.push(Kind::ProgramHoldsLock);
         }
     }
     let is_open = transaction.end == End::Unfinished && connection.closed_ns.is_none();
     if let Some(last) = last.filter(|_| holds && is_open && transaction.rest_ns > seen.idle.0) {
         seen.idle = (transaction.rest_ns, sql(last));
+        kinds.push(Kind::IdleInTransaction);
     }
+    kinds
 }
 
 fn of(program: &str, database: &str, seen: &Evidence, length_ns: u64) -> Vec<Finding> {
     let mut found = vec![];
-    let mut add = |kind, title: String, evidence: String, change| found.push(Finding { kind, title, evidence, change });
+    let mut add = |kind, title: String, evidence: String, change| {
+        found.push(Finding { kind, title, evidence, change, transaction: None });
+    };
     let (transactions, sum, longest, before) = seen.held;
     let is_long = longest >= GAP_NS_MIN || longest >= HELD_NS_MIN && HELD_PARTS * sum >= length_ns;
     if is_long && transactions > 0 {
@@ -263,6 +281,7 @@ fn of(program: &str, database: &str, seen: &Evidence, length_ns: u64) -> Vec<Fin
             title: format!("{program} opens and closes {database} again and again."),
             evidence: format!("{} connections, {per_s} a second.", seen.connections),
             change: "Keep connections open: each one reads the schema again, and with WAL the last to close copies and deletes the log.",
+            transaction: None,
         });
     }
     found
@@ -281,13 +300,16 @@ fn readers(program: &str, database: &str, seen: &Evidence) -> Option<Finding> {
             short(sql)
         ),
         change: "Read all rows first and work with them afterwards, or use WAL, in which a reader keeps no writer waiting.",
+        transaction: None,
     })
 }
 
 /// Findings about calls that a lock ended.
 fn refusals(program: &str, database: &str, seen: &Evidence) -> Vec<Finding> {
     let mut found = vec![];
-    let mut add = |kind, title: String, evidence: String, change| found.push(Finding { kind, title, evidence, change });
+    let mut add = |kind, title: String, evidence: String, change| {
+        found.push(Finding { kind, title, evidence, change, transaction: None });
+    };
     if seen.after_read.all() > 0 {
         add(
             Kind::ReadThenWrite,

@@ -1,7 +1,7 @@
 //! The transactions of a program: attempts, retries, and groups of the same shape.
 
 use crate::segment::Who;
-use crate::sql::{Begin, Does, Shape, shape};
+use crate::sql::{Begin, Does, Shape, shape, without_stand_ins};
 use crate::trace::{Call, How, Trace};
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -93,6 +93,14 @@ impl Shapes {
             shapes.by_text.insert(Rc::clone(&call.sql), number);
         }
         shapes
+    }
+
+    /// Replaces stand-ins for literals in definitions of tables, which would be read as the program's own values.
+    pub fn hide_stand_ins(&mut self) {
+        let is_schema = |shape: &&mut Shape| shape.does == Does::Schema;
+        for shape in self.all.iter_mut().filter(is_schema) {
+            shape.text = without_stand_ins(&shape.text);
+        }
     }
 
     pub fn number(&self, call: &Call) -> usize {
@@ -297,18 +305,25 @@ impl Group {
         self.pauses_ns().into_iter().map(|pause_ns| if pause_ns < HOLD_NS_MIN { 0 } else { pause_ns }).collect()
     }
 
-    /// The same work with and without rare long pauses, if the long ones make most of the time in the program; else `None`.
-    /// A mean of both would hide the step that keeps others waiting.
-    pub fn split(&self, found: &[Transaction], trace: &Trace, shapes: &Shapes) -> Option<(Group, Group)> {
+    /// The same work with and without long pauses, if the long ones make most of the time in the program; else `None`. Long are
+    /// rare ones of many times the median, or those of at least the busy timeout. A mean of both would hide the step that keeps
+    /// others waiting.
+    pub fn split(
+        &self,
+        found: &[Transaction],
+        (trace, shapes): (&Trace, &Shapes),
+        busy_timeout_ns: u64,
+    ) -> Option<(Group, Group)> {
         let mut pauses: Vec<u64> =
             self.transactions.iter().map(|&i| &found[i]).filter(|t| t.has_succeeded()).map(|t| t.open_ns).collect();
         pauses.sort_unstable();
-        let long_from_ns = LONG_TIMES * (*pauses.get(pauses.len() / 2)?).max(LONG_NS_MIN / LONG_TIMES);
-        let first = pauses.partition_point(|pause| *pause < long_from_ns);
-        let (short, long) = pauses.split_at(first);
-        if long.len() < LONG_MIN || long.iter().sum::<u64>() <= short.iter().sum() {
-            return None;
-        }
+        let most = |from_ns: u64, least: usize| {
+            let (short, long) = pauses.split_at(pauses.partition_point(|pause| *pause < from_ns));
+            let is_most = !short.is_empty() && long.iter().sum::<u64>() > short.iter().sum();
+            (long.len() >= least && is_most && from_ns >= LONG_NS_MIN).then_some(from_ns)
+        };
+        let rare_from_ns = LONG_TIMES * (*pauses.get(pauses.len() / 2)?).max(LONG_NS_MIN / LONG_TIMES);
+        let long_from_ns = most(rare_from_ns, LONG_MIN).or_else(|| most(busy_timeout_ns, 1))?;
         let of = |is_long: bool| {
             let steps = self.steps.iter().map(|step| Step { executions: 0, pause_ns: 0, ..*step }).collect();
             let mut part = Group { steps, transactions: vec![], counted: 0, end_ns: 0, ..self.clone() };

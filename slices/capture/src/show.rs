@@ -75,7 +75,8 @@ fn findings(summary: &Summary) -> Section {
     let mut blocks = vec![];
     for finding in &summary.findings {
         blocks.push(Block::Heading(finding.title.trim_end_matches('.').to_string()));
-        blocks.push(Block::Text(format!("{} {}", finding.evidence, finding.change)));
+        let at = finding.transaction.map_or(String::new(), |number| format!("Seen in transaction {number}. "));
+        blocks.push(Block::Text(format!("{} {at}{}", finding.evidence, finding.change)));
     }
     if blocks.is_empty() {
         blocks.push(Block::Text(match summary.server {
@@ -109,8 +110,14 @@ fn databases(summary: &Summary) -> Section {
     Section { id: Id::Other("databases"), title: "Databases".into(), blocks: vec![table(&head, rows.collect())] }
 }
 
+/// The most frequent kinds of transactions, and all in which findings were seen, with their places from 0.
+fn listed(summary: &Summary) -> Vec<(usize, &Kind)> {
+    let is_named = |at: usize| summary.findings.iter().any(|finding| finding.transaction == Some(at + 1));
+    summary.transactions.iter().enumerate().filter(|(at, _)| *at < MOST || is_named(*at)).collect()
+}
+
 fn transactions(summary: &Summary) -> Section {
-    let row = |(i, kind): (usize, &Kind)| {
+    let row = |(i, kind): &(usize, &Kind)| {
         vec![
             format!("{}", i + 1),
             kind.count.to_string(),
@@ -134,24 +141,24 @@ fn transactions(summary: &Summary) -> Section {
         ("retries", true),
         ("failed", true),
     ];
-    let shown = || summary.transactions.iter().enumerate().take(MOST);
+    let shown = listed(summary);
     let mut blocks = vec![
-        table(&head, shown().map(row).collect()),
+        table(&head, shown.iter().map(row).collect()),
         Block::Heading("Where the time of a transaction goes (means)".into()),
-        where_time_goes(summary),
+        where_time_goes(summary, &shown),
     ];
-    for (i, kind) in shown() {
+    for (i, kind) in &shown {
         blocks.push(Block::Heading(format!("Transaction {}", i + 1)));
         blocks.push(steps(kind));
     }
-    let left = summary.transactions.len().saturating_sub(MOST);
+    let left = summary.transactions.len() - shown.len();
     if left > 0 {
         blocks.push(Block::Note(format!("{left} rarer kinds are in --json.")));
     }
     Section { id: Id::Other("transactions"), title: "Transactions".into(), blocks }
 }
 
-fn where_time_goes(summary: &Summary) -> Block {
+fn where_time_goes(summary: &Summary, shown: &[(usize, &Kind)]) -> Block {
     let is_server = summary.server.is_some();
     let mut head = vec![
         ("#", true),
@@ -164,7 +171,7 @@ fn where_time_goes(summary: &Summary) -> Block {
     if !is_server {
         head.insert(2, ("of it waiting", true));
     }
-    let row = |(i, kind): (usize, &Kind)| {
+    let row = |(i, kind): &(usize, &Kind)| {
         let mut row = vec![
             format!("{}", i + 1),
             time(kind.in_sqlite_ns),
@@ -177,7 +184,7 @@ fn where_time_goes(summary: &Summary) -> Block {
         }
         row
     };
-    table(&head, summary.transactions.iter().enumerate().take(MOST).map(row).collect())
+    table(&head, shown.iter().map(row).collect())
 }
 
 /// Most statements of a transaction that are listed.

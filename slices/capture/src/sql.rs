@@ -3,6 +3,7 @@
 pub use crate::statement::{Token, tokens, without_quotes};
 use crate::statement::{is_word, statements, word};
 use crate::trace::{Call, Value};
+use contend_interpose::text::is_of_the_language;
 use std::rc::Rc;
 
 /// Effect of a statement on transactions.
@@ -85,6 +86,16 @@ pub fn shape(sql: &str) -> Shape {
         }
     }
     Shape { text: joined(&parts), does, parts: all, tables: tables(&tokens) }
+}
+
+/// A text with `?` for all literals other than those that never have a stand-in.
+pub fn without_stand_ins(sql: &str) -> String {
+    let tokens = tokens(sql);
+    let parts = tokens.iter().map(|token| match token {
+        Token::Literal(text) if !matches!(*text, "0" | "1") && !is_of_the_language(text.as_bytes()) => "?",
+        Token::Word(text) | Token::Sign(text) | Token::Literal(text) | Token::Parameter(text) => text,
+    });
+    joined(&parts.collect::<Vec<_>>())
 }
 
 /// What weighs most in a script.

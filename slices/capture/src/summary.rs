@@ -41,7 +41,7 @@ pub struct Summary {
 }
 
 /// Causes of waits and failures at locks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Cause {
     ProgramHoldsLock,
@@ -62,6 +62,8 @@ pub struct Finding {
     pub title: String,
     pub evidence: String,
     pub change: &'static str,
+    /// A transaction in which it was seen, by its place in the list of all, from 1.
+    pub transaction: Option<usize>,
 }
 
 #[derive(Debug, Serialize)]
@@ -185,7 +187,10 @@ pub struct Known<'m> {
 
 impl<'m> Known<'m> {
     pub fn new(manifest: &'m Manifest, trace: Trace) -> Known<'m> {
-        let shapes = Shapes::of(&trace);
+        let mut shapes = Shapes::of(&trace);
+        if manifest.values == manifest::Values::Hash {
+            shapes.hide_stand_ins();
+        }
         let transactions = transactions(&trace, &shapes);
         let groups = groups(&transactions, &trace, &shapes);
         Known { manifest, trace, shapes, transactions, groups }

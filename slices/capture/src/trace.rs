@@ -363,7 +363,11 @@ impl Reader<'_> {
             notes: BTreeSet::new(),
             flags: raw.u32(record::OPEN_FLAGS),
         };
-        self.trace.processes.entry(raw.who.process).or_default();
+        let process = self.trace.processes.entry(raw.who.process).or_default();
+        // `sqlite3 app.db` runs no script.
+        if connection.path.file_name().is_some_and(|name| name == process.script.as_str()) {
+            process.script.clear();
+        }
         self.trace.connections.insert(raw.id(), connection);
     }
 

@@ -94,6 +94,9 @@ struct ToWorkloadArgs {
     /// The capture; workload.toml and study.toml are written into it
     #[arg(value_hint = ValueHint::DirPath)]
     dir: PathBuf,
+    /// The database that they are about, by its path or name [default: the one with the most lock errors]
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
+    database: Option<PathBuf>,
 }
 
 #[derive(Parser)]
@@ -147,9 +150,10 @@ fn capture(args: &CaptureArgs) -> Result<u8> {
         return listen(addresses, &out, values, &stop);
     }
     let status = Session::new(&out, &args.command, values, &stop)?.run()?;
-    match write_study(&out) {
+    match write_study(&out, None) {
         Ok(written) => {
             let dir = shown(&out);
+            written.chosen.iter().for_each(|chosen| contend::tell!("contend: {chosen}"));
             if !written.left_out.is_empty() {
                 let share = written.share.words();
                 contend::tell!("contend: The study has {share}. What is left out: contend capture to-workload {dir}");
@@ -161,11 +165,11 @@ fn capture(args: &CaptureArgs) -> Result<u8> {
     Ok(status)
 }
 
-/// Writes the workload and the study of a capture.
-fn write_study(dir: &Path) -> Result<Written> {
+/// Writes the workload and the study of a capture, about this database.
+fn write_study(dir: &Path, database: Option<&Path>) -> Result<Written> {
     let manifest = Manifest::read(dir)?;
     manifest.needs_sqlite("A workload")?;
-    let mut written = workload::write(dir, &manifest, Trace::read(dir, &manifest)?)?;
+    let mut written = workload::write(dir, &manifest, Trace::read(dir, &manifest)?, database)?;
     rows::replace(dir, std::mem::take(&mut written.rows))?;
     for (name, text) in [("workload.toml", &written.workload), ("study.toml", &written.study)] {
         write_private(&dir.join(name), text.as_bytes())?;
@@ -197,7 +201,7 @@ fn anonymised(args: &AnonymiseArgs) -> Result<u8> {
     anonymise(&args.dir, &args.out)?;
     let out = args.out.display();
     if Manifest::read(&args.out)?.server.is_none()
-        && let Err(why) = write_study(&args.out)
+        && let Err(why) = write_study(&args.out, None)
     {
         contend::tell!("contend: No study can be made of it: {why:#}");
     }
@@ -210,10 +214,11 @@ fn anonymised(args: &AnonymiseArgs) -> Result<u8> {
 }
 
 fn to_workload(args: &ToWorkloadArgs) -> Result<u8> {
-    let written = write_study(&args.dir)?;
+    let written = write_study(&args.dir, args.database.as_deref())?;
     for sentence in &written.left_out {
         contend::tell!("contend: {sentence}");
     }
+    written.chosen.iter().for_each(|chosen| contend::tell!("contend: {chosen}"));
     contend::tell!("contend: The study has {}.", written.share.words());
     let dir = args.dir.display();
     print(&format!("{dir}/workload.toml\n{dir}/study.toml\nRun it: contend run {dir} --quick\n"))?;

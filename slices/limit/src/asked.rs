@@ -105,7 +105,8 @@ fn without_number(study: &mut Study, of: &Of) -> Result<()> {
     let words = axis_words(name, FIRST);
     for condition in &mut study.conditions {
         let is_number = condition.axes.get(name).is_some_and(|value| value == FIRST);
-        let known = "rate, clients, processes, scale, or an axis of the study that is a number of the workload's [scale]";
+        let known =
+            "rate, clients, processes, scale, or an axis of the study that is a number of the workload's [scale]";
         ensure!(is_number, "--of {name}: it is not a number of the load; search for {known}");
         let others: Vec<&str> = condition.label.split(", ").filter(|part| *part != words).collect();
         condition.label = if others.is_empty() { "default".to_string() } else { others.join(", ") };

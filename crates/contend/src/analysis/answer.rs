@@ -88,9 +88,11 @@ fn under(findings: &Findings<'_>, answer: &Answer, condition: usize) -> Answered
     }
 }
 
+/// Whether a sentence has the two values of the answer's metric, or of another one.
 fn shows_both_values(sentence: &str) -> bool {
     let shows = |side: &str| ["value", "shown"].iter().any(|what| sentence.contains(&format!("{{{side}_{what}}}")));
-    shows("this") && shows("against")
+    let mut others = sentence.split("{this.").skip(1).filter_map(|rest| rest.split_once('}'));
+    shows("this") && shows("against") || others.any(|(name, _)| sentence.contains(&format!("{{against.{name}}}")))
 }
 
 /// The sentence, or a plain one if it needs a ratio or an interval that does not exist.

@@ -65,6 +65,11 @@ impl Formula {
         evaluate(&self.0, quantity)
     }
 
+    /// Whether every value is a whole number: it is made of rounded values and whole numbers.
+    pub fn is_whole(&self) -> bool {
+        is_whole(&self.0)
+    }
+
     /// All names, in the order of the text.
     pub fn names(&self) -> Vec<&str> {
         let mut found = vec![];
@@ -104,6 +109,17 @@ fn evaluate(node: &Node, quantity: &dyn Fn(&str) -> Option<f64>) -> Option<f64> 
 fn floor(value: f64) -> f64 {
     let near = value.round();
     if (value - near).abs() <= 1e-9 * near.abs().max(1.0) { near } else { value.floor() }
+}
+
+fn is_whole(node: &Node) -> bool {
+    match node {
+        Node::Number(number) => number.fract() == 0.0,
+        Node::Name(_) | Node::Two(Operator::Over, ..) => false,
+        Node::Negative(inner) => is_whole(inner),
+        Node::Two(_, left, right) => is_whole(left) && is_whole(right),
+        Node::Call(Function::Floor, _) => true,
+        Node::Call(_, arguments) => arguments.iter().all(is_whole),
+    }
 }
 
 fn collect<'n>(node: &'n Node, found: &mut Vec<&'n str>) {

@@ -162,9 +162,20 @@ pub struct ClientTally {
     pub waking_ns: u64,
     /// The part of it that the kernel explains, see [`crate::check::guards::excuse`].
     pub queued_ns: u64,
-    /// When the first one was due and the client free; the span to `last_finished_ns` is the client's window.
+    /// When the client was free for the first one, at or after the start of the window; the span to `last_finished_ns` is the
+    /// client's window.
     pub first_free_ns: Option<u64>,
     pub last_finished_ns: u64,
+}
+
+impl ClientTally {
+    /// Adds the pause after its last operation in the window.
+    pub fn pause_until(&mut self, ns: u64) {
+        if self.first_free_ns.is_some() {
+            self.pause_ns += ns.saturating_sub(self.last_finished_ns);
+            self.last_finished_ns = self.last_finished_ns.max(ns);
+        }
+    }
 }
 
 /// Operations that finished in one stretch of the window.
@@ -392,18 +403,19 @@ impl Tally {
         client.busy_ns += op.busy_ns();
         client.backoff_ns += op.backoff_ns();
         // In an open loop it may be due before the one before it has ended.
-        let free_ns = op.due_ns().max(self.ended_ns.get(&op.client()).copied().unwrap_or(0));
-        let late_ns = op.started_ns().saturating_sub(free_ns);
+        let ended_ns = self.ended_ns.get(&op.client()).copied().unwrap_or(0);
+        let late_ns = op.started_ns().saturating_sub(op.due_ns().max(ended_ns));
         client.late_ns += late_ns;
-        if client.first_free_ns.is_some() {
-            let pause_ns = op.due_ns().saturating_sub(client.last_finished_ns);
-            client.pause_ns += pause_ns;
-            if pause_ns > 0 {
-                client.woken_ns += late_ns.min(little::TURN_NS);
-                client.waking_ns += late_ns.min(little::WAKE_NS);
-            }
+        // A pause that began before the window counts with its part in it.
+        let since_ns =
+            if client.first_free_ns.is_some() { client.last_finished_ns } else { ended_ns.max(self.window_start_ns) };
+        let pause_ns = op.due_ns().saturating_sub(since_ns);
+        client.pause_ns += pause_ns;
+        if pause_ns > 0 {
+            client.woken_ns += late_ns.min(little::TURN_NS);
+            client.waking_ns += late_ns.min(little::WAKE_NS);
         }
-        client.first_free_ns.get_or_insert(free_ns);
+        client.first_free_ns.get_or_insert(since_ns);
         client.last_finished_ns = client.last_finished_ns.max(op.finished_ns());
     }
 

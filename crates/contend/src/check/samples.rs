@@ -99,6 +99,13 @@ impl<'p> PlanCheck<'p> {
         self.clients.values().filter(has).map(|progress| progress.client.id).collect()
     }
 
+    /// Until when each client pauses after its last operation: until the next one is due, or the window ends, `length_ns` after the
+    /// start. A client that has done all of its plan does not pause.
+    pub fn pauses_until(&self, length_ns: u64) -> impl Iterator<Item = (u32, u64)> {
+        let until = move |p: &Progress<'_>| Some((p.client.id, p.next_due_ns()?.min(p.start_ns + length_ns)));
+        self.clients.values().filter_map(until)
+    }
+
     /// The findings, and the totals if every sample was counted. `length_ns` is the time from the start to the end of the window,
     /// if time decides when a client stops.
     pub fn finish(mut self, length_ns: Option<u64>) -> (Vec<Reason>, Option<Totals>) {
@@ -184,13 +191,23 @@ impl Progress<'_> {
         let Some(length_ns) = length_ns else {
             return Some(format!("did {done} of {limit} operations"));
         };
-        if !self.client.cyclic && done as usize >= planned {
+        let early_ns = (self.start_ns + length_ns).saturating_sub(self.next_due_ns()?);
+        (early_ns > 0).then(|| format!("stopped after {done} operations, {early_ns} ns before the end of the window"))
+    }
+
+    /// When its next operation is due; `None` if it has done all.
+    fn next_due_ns(&self) -> Option<u64> {
+        let (operations, done) = (&self.client.operations, self.operations as usize);
+        if self.client.limit > 0 && done >= self.client.limit as usize {
             return None;
         }
-        let pause_ns = self.client.operations[done as usize % planned].offset_ns;
-        let due_ns = self.last.map_or(self.start_ns + self.client.start_ns, |s| s.finished_ns) + pause_ns;
-        let early_ns = (self.start_ns + length_ns).saturating_sub(due_ns);
-        (early_ns > 0).then(|| format!("stopped after {done} operations, {early_ns} ns before the end of the window"))
+        let next = operations.get(if self.client.cyclic { done % operations.len().max(1) } else { done })?;
+        let from_ns = match (self.client.load, self.last) {
+            (Loop::Open, _) => self.start_ns,
+            (Loop::Closed, Some(last)) => last.finished_ns,
+            (Loop::Closed, None) => self.start_ns + self.client.start_ns,
+        };
+        Some(from_ns + next.offset_ns)
     }
 
     fn had_something_due(&self, run_in_ns: u64, length_ns: u64) -> bool {
@@ -371,6 +388,23 @@ mod tests {
         }
         let beyond = [good, next(1040, 1040), sample(2, 0, 0, true, [1051, 1051, 1052])];
         assert!(!check(&client(Loop::Closed, false), &beyond).0.is_empty(), "beyond a finite plan");
+    }
+
+    #[test]
+    fn a_client_pauses_until_its_next_operation_or_the_end_of_the_window() {
+        let until = |client: &Client, samples: &[Sample], length_ns| {
+            let mut check = PlanCheck::new([(client, 1000)], 2);
+            samples.iter().for_each(|s| check.push(s));
+            check.pauses_until(length_ns).collect::<Vec<_>>()
+        };
+        let (closed, open) = (client(Loop::Closed, true), client(Loop::Open, false));
+        let one = [sample(0, 0, 0, true, [1015, 1016, 1020])];
+        assert_eq!(until(&closed, &one, 30), [(7, 1030)], "the next is due at 1040");
+        assert_eq!(until(&closed, &one, 100), [(7, 1040)], "what was due and not begun is no pause");
+        assert_eq!(until(&closed, &[], 100), [(7, 1015)]);
+        assert_eq!(until(&open, &[sample(0, 0, 0, true, [1010, 1010, 1011])], 30), [(7, 1020)]);
+        let limited = Client { limit: 1, ..closed };
+        assert_eq!(until(&limited, &one, 30), [], "it has done all");
     }
 
     #[test]

@@ -140,6 +140,7 @@ impl Review<'_> {
         let load = &self.stage.round.load;
         let length_ns = (load.window_ns > 0).then_some(load.run_in_ns + load.window_ns);
         let due = plan_check.with_something_due(load.run_in_ns, length_ns.unwrap_or(u64::MAX / 2));
+        let pauses: Vec<(u32, u64)> = length_ns.iter().flat_map(|ns| plan_check.pauses_until(*ns)).collect();
         let (findings, counted) = plan_check.finish(length_ns);
         trial.invalid.extend(findings);
         trial.invalid.extend(interrupts.finish());
@@ -152,7 +153,7 @@ impl Review<'_> {
         trial.invalid.extend(self.by_the_clock(ends));
         let reported: Vec<Facts> = self.ran.members.iter().map(|m| m.done.clone()).collect();
         trial.invalid.extend(self.by_reports(&reported, counted, broken_off));
-        trial.invalid.extend(self.by_littles_law(&tally)?);
+        trial.invalid.extend(self.by_littles_law(&tally, &pauses)?);
         trial.invalid.extend(self.generator_limit(&tally));
         self.check_rates(trial, &tally, &commits::change(&sql.transactions, &sql.statements), probe.fastest_ns);
         trial.marks.extend(marks::of_work(&tally, &due));
@@ -190,8 +191,8 @@ impl Review<'_> {
         Ok(self.ran.served.is_none() && model.clients_share())
     }
 
-    /// Checks that clients account for their time.
-    fn by_littles_law(&self, tally: &Tally) -> Result<Option<Reason>, Failure> {
+    /// Checks that clients account for their time. `pauses_until`: until when each pauses after its last operation.
+    fn by_littles_law(&self, tally: &Tally, pauses_until: &[(u32, u64)]) -> Result<Option<Reason>, Failure> {
         let retry = self.stage.engine.retry(&self.stage.contender.settings);
         let spins = retry.tries > 1 && retry.backoff_ns.is_empty();
         let (busy_ns, observed_ns) = (self.ran.observed.machine_busy_ns, self.ran.observed.observed_ns);
@@ -199,6 +200,9 @@ impl Review<'_> {
         // A null driver does no work: all time is the worker's own.
         let late_is_work = spins && crowded || self.clients_share()? || !engine::executes(self.stage.contender);
         let mut clients = tally.clients.clone();
+        for (id, until_ns) in pauses_until {
+            clients.entry(*id).and_modify(|client| client.pause_until(*until_ns));
+        }
         let workers = self.stage.round.workers.iter().zip(&self.ran.observed.kernel.queued_ns);
         for (worker, queued_ns) in workers {
             let ids: Vec<u32> = worker.clients.iter().map(|client| client.id).collect();

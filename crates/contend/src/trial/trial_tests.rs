@@ -16,11 +16,18 @@ fn tally(code: u32, late_ns: u64) -> Tally {
     let dir = tempfile::tempdir().unwrap();
     let record = Story { rounds: 1, clients: 1, ..Story::default() }.write(dir.path());
     let trial = &record.trials[0];
-    let mut tallying = Tallying::new(trial, Counting::Corrected);
     let every_ns = OPERATION_NS + late_ns;
-    for operation in 0..100 {
-        let due_ns = trial.window_start_ns + u64::from(operation) * every_ns;
-        let (started_ns, finished_ns) = (due_ns + late_ns, due_ns + every_ns);
+    let times = (0..100).map(|operation| {
+        let due_ns = trial.window_start_ns + operation * every_ns;
+        [due_ns, due_ns + late_ns, due_ns + every_ns]
+    });
+    tally_of(trial, code, times)
+}
+
+/// Operations of a client of this trial, with this code; when each was due, began and ended.
+fn tally_of(trial: &Trial, code: u32, times: impl IntoIterator<Item = [u64; 3]>) -> Tally {
+    let mut tallying = Tallying::new(trial, Counting::Corrected);
+    for (operation, [due_ns, started_ns, finished_ns]) in (0..).zip(times) {
         tallying.push(Sample {
             client: 0,
             operation,
@@ -96,4 +103,34 @@ fn every_other_reason_may_be_of_a_full_disk() {
         assert!(perhaps_of_disk(&Err(Failure::Invalid(kind.because("")))).is_some(), "{kind}: there is no result");
     }
     assert!(perhaps_of_disk(&Err(Failure::Cancelled)).is_none());
+}
+
+/// A client whose only operation in the window of 1 s is due this long after its begin, and begins late; it takes 0.3 ms. The
+/// operation before it was in the run-in.
+fn one_operation(after_ns: u64, late_ns: u64) -> (Tally, u64) {
+    let dir = tempfile::tempdir().unwrap();
+    let mut record = Story { rounds: 1, clients: 1, ..Story::default() }.write(dir.path());
+    let trial = &mut record.trials[0];
+    trial.window_end_ns = trial.window_start_ns + 1_000_000_000;
+    let before_ns = trial.window_start_ns - 2 * OPERATION_NS;
+    let due_ns = trial.window_start_ns + after_ns;
+    let started_ns = due_ns + late_ns;
+    let before = [before_ns, before_ns, before_ns + OPERATION_NS];
+    (tally_of(trial, 0, [before, [due_ns, started_ns, started_ns + 300_000]]), trial.window_end_ns)
+}
+
+#[test]
+fn a_pause_across_an_edge_of_the_window_counts_with_its_part_in_it() {
+    let law = |tally: &Tally| littles_law(&tally.clients, Excuses::default()).map(|reason| reason.kind);
+    let (begin, _) = one_operation(400_000_000, 230_000);
+    assert_eq!(law(&begin), None, "it began 0.23 ms late after 400 ms of pause in the window");
+    assert_eq!(begin.clients[&0].pause_ns, 400_000_000, "its part before the window does not count");
+    let (mut end, end_ns) = one_operation(1_000_000, 230_000);
+    assert_eq!(law(&end), Some(Invalid::LittlesLaw), "130 us beyond waking, of 1.53 ms");
+    end.clients.entry(0).and_modify(|client| client.pause_until(end_ns));
+    assert_eq!(law(&end), None, "it pauses until the end of the window");
+    assert_eq!(end.clients[&0].pause_ns, 1_000_000_000 - 530_000);
+    let (mut late, end_ns) = one_operation(400_000_000, 60_000_000);
+    late.clients.entry(0).and_modify(|client| client.pause_until(end_ns));
+    assert_eq!(law(&late), Some(Invalid::LittlesLaw), "60 ms of 1 s");
 }

@@ -1,11 +1,13 @@
 //! The questions of a capture's study.
 
+use crate::finding::time;
 use crate::literal::text;
 use crate::program::Transaction;
 use crate::summary::Known;
 use crate::trace::Call;
 use crate::workload::contenders::{CAPTURED, Settings, safer, tier};
 use crate::workload::generator::plain;
+use crate::workload::kinds::Kind;
 use crate::workload::roles::SHORT;
 use contend::stats::precision::{count as whole, plain as number};
 use std::fmt::Write as _;
@@ -25,10 +27,19 @@ pub struct LockErrors {
     per_1000: f64,
     /// Whether the program writes.
     has_writes: bool,
+    /// Why a run can be without lock errors, as sentences with blanks.
+    why_none: String,
 }
 
+/// Quick windows are multiples of this.
+const STEP_NS: u64 = 100_000_000;
+
+/// Name of the metric with the operations of the transaction that holds the lock longest.
+const HOLDERS: &str = "holding_operations";
+
 impl LockErrors {
-    pub fn of(known: &Known) -> LockErrors {
+    /// `longest`: the transaction that holds the lock longest, if any does, and the captured busy timeout.
+    pub fn of(known: &Known, longest: Option<&Longest>, busy_timeout_ms: i64) -> LockErrors {
         let is_refused = |call: &Call| call.is_busy() && !call.is_locked();
         let count = known.trace.calls.iter().filter(|call| is_refused(call)).count();
         let never_waits = |call: &&Call| call.may_wait && call.waited_ns + call.prepare.1 == 0;
@@ -36,29 +47,35 @@ impl LockErrors {
         let met = |attempt: &&Transaction| attempt.calls.iter().any(|&i| is_refused(&known.trace.calls[i]));
         let (failed, all) = (known.transactions.iter().filter(met).count(), known.transactions.len());
         let has_writes = known.groups.iter().any(|group| group.writes);
-        LockErrors { count, never_waited, per_1000: 1000.0 * failed as f64 / all.max(1) as f64, has_writes }
+        let why_none = longest.map_or(String::new(), |longest| longest.why_none(busy_timeout_ms));
+        LockErrors { count, never_waited, per_1000: 1000.0 * failed as f64 / all.max(1) as f64, has_writes, why_none }
     }
 
     /// Writes the question whether a contender removes them. The captured number is scaled with the ratio of both rates in
-    /// the study, and rounded up: where some are left, it is not 0. `is_timeout`: the contender has a longer busy timeout, and nothing else.
+    /// the study, and rounded up: where some are left, it is not 0. Without failures as captured, all are left by a contender with
+    /// failures. `is_timeout`: the contender has a longer busy timeout, and nothing else.
     pub fn write_answer(&self, out: &mut String, label: &str, is_timeout: bool) {
         let (count, least) = (self.count, if is_timeout { self.never_waited } else { 0 });
         let (metric, removed) = (format!("left_by_{}", plain(label)), format!("removed_by_{}", plain(label)));
         let rate = "(conflict + timeout) / planned";
-        let captured = "((conflict@[as captured] + timeout@[as captured]) / planned@[as captured])";
+        let captured = "max((conflict@[as captured] + timeout@[as captured]) / planned@[as captured], 1e-9)";
+        let left = format!("floor({count} * {rate} / {captured} + 0.999)");
+        // Those that never wait are left where any are: where none are, the answer says so.
+        let left = if least == 0 { left } else { format!("max(min({least}, {least} * {left}), {left})") };
         let _ = write!(
             out,
             "\n[[metric]]\nname = \"{metric}\"\nabout = \"of the {} lock errors of the capture, those that would be left\"\n\
-             value = \"min({count}, max({least}, floor({count} * {rate} / {captured} + 0.999)))\"\nhigher_is_better = false\n\
+             value = \"min({count}, {left})\"\nhigher_is_better = false\n\
              \n[[metric]]\nname = \"{removed}\"\nabout = \"of the {} lock errors of the capture, those that would be gone with 95 % \
              confidence if no operation of the run fails\"\nvalue = \"{count} - min({count}, floor({count} * {MOST_LEFT}))\"\n\
              higher_is_better = true\n",
             whole(count as u64),
             whole(count as u64)
         );
+        let decides = if count == 0 { "lock_errors_per_1000" } else { &metric };
         let _ = write!(
             out,
-            "\n[[answer]]\nask = {}\nmetric = \"lock_errors_per_1000\"\ncondition = \"load=captured\"\nthis = {}\nagainst = \"{CAPTURED}\"\n",
+            "\n[[answer]]\nask = {}\nmetric = \"{decides}\"\ncondition = \"load=captured\"\nthis = {}\nagainst = \"{CAPTURED}\"\n",
             text(&match count {
                 0 => format!("What would {label} have changed?"),
                 _ => format!("Would {label} have removed the lock errors?"),
@@ -104,7 +121,8 @@ impl LockErrors {
             ("only-this", _) => "No: it adds lock errors.".to_string(),
             (_, 0) => "The capture has no lock error.".to_string(),
             ("neither", _) => {
-                format!("This run cannot tell: as captured it has none of the {count} lock errors of the capture.")
+                let why = &self.why_none;
+                format!("This run cannot tell: as captured it has none of the {count} lock errors of the capture.{why}")
             }
             ("only-against", _) => all_gone.to_string(),
             ("both", _) => format!("Not all: {left} of {count} lock errors."),
@@ -113,7 +131,8 @@ impl LockErrors {
         *out += "\n[answer.facts]\n";
         for fact in ["neither", "only-this", "only-against", "both", "both-not-fewer"] {
             let in_this_run = format!(
-                "In this run {{against_value}} of 1,000 operations fail as captured (in the capture {per_1000}), and {{this_value}} {with}: \
+                "In this run {{against.lock_errors_per_1000}} of 1,000 operations fail as captured (in the capture {per_1000}), and \
+                 {{this.lock_errors_per_1000}} {with}: \
                  {{against.failed_operations}} of {{against.operations}}, and {{this.failed_operations}} of {{this.operations}}, in the \
                  mean of its rounds."
             );
@@ -128,6 +147,66 @@ impl LockErrors {
             let times = if self.has_writes { times } else { String::new() };
             let _ = writeln!(out, "{fact} = {}", text(&format!("{} {in_this_run}{times}", verdict(fact))));
         }
+    }
+}
+
+/// The transaction whose longest execution holds the write lock longest.
+pub struct Longest {
+    pub name: String,
+    /// Mean and longest time in the program under the lock.
+    pub mean_ns: u64,
+    pub longest_ns: u64,
+    /// Length of the capture for each of its executions.
+    pub every_ns: u64,
+}
+
+impl Longest {
+    /// `None` if no transaction is held open.
+    pub fn of(known: &Known, kinds: &[Kind]) -> Option<Longest> {
+        let length_ns = known.trace.to_ns - known.trace.from_ns;
+        let of = |kind: &Kind| Longest {
+            every_ns: length_ns / kind.group.transactions.len().max(1) as u64,
+            name: kind.name.clone(),
+            mean_ns: kind.group.holds_ns().iter().sum(),
+            longest_ns: kind.group.transactions.iter().map(|&i| known.transactions[i].held_ns).max().unwrap_or(0),
+        };
+        let held = kinds.iter().filter(|kind| kind.group.writes).map(of).filter(|longest| longest.mean_ns > 0);
+        held.max_by_key(|longest| longest.longest_ns)
+    }
+
+    /// Window of a quick run in which about three of its operations begin in all rounds.
+    pub fn quick_window_ms(&self, rounds: u64) -> u64 {
+        const OPERATIONS: u64 = 3;
+        (OPERATIONS * self.every_ns / rounds).div_ceil(STEP_NS).saturating_mul(STEP_NS / 1_000_000)
+    }
+
+    /// Writes the metric with its operations.
+    pub fn write(&self, out: &mut String) {
+        let name = &self.name;
+        let _ = write!(
+            out,
+            "\n[[metric]]\nname = \"{HOLDERS}\"\nabout = \"operations of {name}, which holds the lock longest\"\n\
+             value = \"planned.{name}\"\nhigher_is_better = false\n"
+        );
+    }
+
+    fn why_none(&self, busy_timeout_ms: i64) -> String {
+        let Longest { name, mean_ns, longest_ns, .. } = self;
+        let timeout_ns = busy_timeout_ms.max(0).cast_unsigned().saturating_mul(1_000_000);
+        let mean = match (*mean_ns..*longest_ns).contains(&timeout_ns) {
+            true => format!(
+                " Each holds the lock for {}, the mean of the capture, and a call waits up to {}; the longest in the \
+                 capture was {}.",
+                time(*mean_ns),
+                time(timeout_ns),
+                time(*longest_ns)
+            ),
+            false => String::new(),
+        };
+        format!(
+            " It has {{against.{HOLDERS}}} of {{against.operations}} operations of {name}, which holds the lock longest, in the mean \
+             of its rounds.{mean} A longer --window or another --seed can have more of them."
+        )
     }
 }
 
@@ -208,7 +287,12 @@ mod tests {
     #[test]
     fn an_answer_says_no_where_no_lock_error_is_gone_and_has_one_form_of_numbers() {
         let mut out = String::new();
-        let errors = LockErrors { count: 1_060, never_waited: 1_000, per_1000: 557.308, has_writes: true };
+        let longest =
+            Longest { name: "pay".into(), mean_ns: 2_900_000_000, longest_ns: 6_500_000_000, every_ns: 4_700_000_000 };
+        assert_eq!(longest.quick_window_ms(6), 2_400, "three in 14.1 s");
+
+        let why_none = longest.why_none(5_000);
+        let errors = LockErrors { count: 1_060, never_waited: 1_000, per_1000: 557.308, has_writes: true, why_none };
         errors.write_answer(&mut out, "WAL", false);
         let answer: Vec<&str> = out.lines().collect();
         let of =
@@ -224,10 +308,22 @@ mod tests {
                 .contains("removed 1,060 of 1,060 lock errors (with 95 % confidence at least {this.removed_by_wal})"),
             "{out}"
         );
-        assert!(out.contains(" + 0.999)))"), "some are left, so not 0: {out}");
+        assert!(out.contains(" + 0.999))"), "some are left, so not 0: {out}");
+        let neither = of("neither");
+        assert!(
+            neither
+                .contains("It has {against.holding_operations} of {against.operations} operations of pay, which holds"),
+            "{out}"
+        );
+        assert!(
+            neither.contains("holds the lock for 2.90 s, the mean") && neither.contains("up to 5.00 s; the longest"),
+            "{out}"
+        );
+        assert!(neither.contains("longer --window or another --seed"), "{out}");
+        assert!(!longest.why_none(8_000).contains("Each"), "a call waits longer than the longest");
         let mut timeout = String::new();
         errors.write_answer(&mut timeout, "a busy timeout", true);
-        assert!(timeout.contains("min(1060, max(1000, floor("), "{timeout}");
+        assert!(timeout.contains("min(1060, max(min(1000, 1000 * floor("), "{timeout}");
         assert!(timeout.contains("only-against = \"Not all: 1,000 of 1,060 lock errors came at once"), "{timeout}");
     }
 }

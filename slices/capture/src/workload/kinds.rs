@@ -38,7 +38,13 @@ fn tables(content: &Content) -> Vec<String> {
 }
 
 /// Groups that a workload can express, with names.
-pub fn kinds(known: &Known, content: &Content, share: &mut Share, left_out: &mut Vec<String>) -> Vec<Kind> {
+pub fn kinds(
+    known: &Known,
+    (content, busy_timeout_ms): (&Content, i64),
+    share: &mut Share,
+    left_out: &mut Vec<String>,
+) -> Vec<Kind> {
+    let busy_timeout_ns = busy_timeout_ms.max(0).cast_unsigned().saturating_mul(1_000_000);
     let mut kinds: Vec<Kind> = vec![];
     let (mut others, mut questions): (BTreeMap<String, Alike>, Vec<&str>) = (BTreeMap::new(), vec![]);
     let limits = Limits { known, tables: tables(content), attached: schemas(&known.trace), values: values(known) };
@@ -59,7 +65,7 @@ pub fn kinds(known: &Known, content: &Content, share: &mut Share, left_out: &mut
         let verb = main.map_or(String::new(), |shape| shape.text.split(' ').next().unwrap_or_default().to_lowercase());
         let name = plain(&format!("{verb}_{}", main.and_then(|shape| shape.tables.first()).map_or("", |t| t)));
         let name = free(&kinds, name);
-        left_out.extend(add(known, &mut kinds, name, group));
+        left_out.extend(add((known, busy_timeout_ns), &mut kinds, name, group));
     }
     for (why, alike) in others {
         for one in alike.all() {
@@ -133,9 +139,9 @@ fn free(kinds: &[Kind], name: String) -> String {
     std::iter::once(name.clone()).chain(numbered).find(is_free).unwrap_or(name)
 }
 
-/// Adds a group under this name, and what has rare long pauses under another one; then returns a sentence about both.
-fn add(known: &Known, kinds: &mut Vec<Kind>, name: String, group: &Group) -> Option<String> {
-    let Some((short, long)) = group.split(&known.transactions, &known.trace, &known.shapes) else {
+/// Adds a group under this name, and what has long pauses under another one; then returns a sentence about both.
+fn add((known, busy_timeout_ns): (&Known, u64), kinds: &mut Vec<Kind>, name: String, group: &Group) -> Option<String> {
+    let Some((short, long)) = group.split(&known.transactions, (&known.trace, &known.shapes), busy_timeout_ns) else {
         kinds.push(Kind { name, group: group.clone() });
         return None;
     };

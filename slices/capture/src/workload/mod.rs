@@ -9,6 +9,7 @@
 //!
 //! `generator`, `naming`, `skew` and `lists` say how a value is drawn.
 
+mod about;
 mod answers;
 mod arguments;
 mod carried;
@@ -29,6 +30,7 @@ pub mod tables;
 mod trial;
 mod tried;
 
+use self::answers::Longest;
 use self::arguments::{Arguments, add, kept_mark, returning_mark, unique_key};
 use self::carried::{Read, is_equal};
 use self::contenders::Settings;
@@ -48,7 +50,7 @@ use self::tried::{Difference, Found};
 use crate::alike::folded;
 use crate::content::open_copy;
 use crate::literal::text;
-use crate::manifest::{Content, Database, Manifest, Values};
+use crate::manifest::{Content, Manifest, Values};
 use crate::program::{Began, End, Executed, Step, Transaction, sequence};
 use crate::sql::{Does, Shape, Token, tokens};
 use crate::summary::Known;
@@ -66,6 +68,8 @@ pub struct Written {
     pub study: String,
     pub left_out: Vec<String>,
     pub share: Share,
+    /// Which of several databases it is about, as a sentence.
+    pub chosen: Option<String>,
     /// Files with rows, and their names.
     pub rows: Vec<(NamedTempFile, String)>,
 }
@@ -87,19 +91,18 @@ struct Draft {
     is_carried: bool,
 }
 
-/// Makes a workload and a study from what a capture has of the database with the most calls.
+/// Makes a workload and a study from what a capture has of one database: this one, or that with the most lock errors.
 ///
 /// # Errors
-/// The capture has no database or no transaction that can be used.
-pub fn write(dir: &Path, manifest: &Manifest, trace: Trace) -> Result<Written> {
+/// The capture has no such database, or no transaction that can be used.
+pub fn write(dir: &Path, manifest: &Manifest, trace: Trace, wanted: Option<&Path>) -> Result<Written> {
     ensure!(
         manifest.status.is_some(),
         "the capture is incomplete, so the contents of the databases are unknown: capture again, and end the program \
          with one Ctrl-C or SIGTERM"
     );
-    let calls_on = |database: &&Database| trace.calls.iter().filter(|call| trace.is_on(call, &database.path)).count();
-    let database = manifest.databases.iter().max_by_key(calls_on);
-    let database = database.context("no call on a database file was captured")?;
+    let database = about::database(manifest, &trace, wanted)?;
+    let chosen = about::sentence(manifest, &trace, database);
     let others = manifest.databases.iter().map(|other| other.path.as_path()).filter(|path| *path != database.path);
     let others: Vec<&Path> = others.collect();
     let mut share = Share::without(&trace, &others);
@@ -114,7 +117,8 @@ pub fn write(dir: &Path, manifest: &Manifest, trace: Trace) -> Result<Written> {
     let mut left_out = known.trace.missing(known.manifest);
     let other = |path: &&Path| format!("{}: a workload has one database; this one is left out.", path.display());
     left_out.extend(others.iter().map(other));
-    let kinds = kinds::kinds(known, content, &mut share, &mut left_out);
+    let settings = Settings::of(known, database);
+    let kinds = kinds::kinds(known, (content, settings.busy_timeout), &mut share, &mut left_out);
     ensure!(
         !kinds.is_empty(),
         "no transaction of the capture can be taken over: {}",
@@ -134,7 +138,6 @@ pub fn write(dir: &Path, manifest: &Manifest, trace: Trace) -> Result<Written> {
     let mut of_tables = vec![];
     tables.write(&mut head, &names, &mut of_tables)?;
     left_out.extend(folded(&of_tables));
-    let settings = Settings::of(known, database);
     // The files with rows do not have their names yet.
     let at = files.iter().map(|(file, name)| (dir.join(name), file.path().to_path_buf())).collect();
     let transactions = kinds.iter().map(|kind| kind.group.transactions.len()).sum();
@@ -147,11 +150,13 @@ pub fn write(dir: &Path, manifest: &Manifest, trace: Trace) -> Result<Written> {
     let differ = fit(&mut workload, &found(&kinds, &drafts), &trial, &mut left_out)?;
     let servers = servers::of("capture", &workload, &mut left_out)?;
     let has_rows = !tables.rows.is_empty();
+    let longest = Longest::of(known, &kinds);
+    let (now, share_of, longest) = (&settings, &share, longest.as_ref());
     let study = study::study(
-        &Captured { known, now: &settings, share: &share, has_rows, carries, differ: &differ, servers: &servers },
+        &Captured { known, now, longest, share: share_of, has_rows, carries, differ: &differ, servers: &servers },
         &roles,
     );
-    Ok(Written { workload, study, left_out, share, rows: files })
+    Ok(Written { workload, study, left_out, share, chosen, rows: files })
 }
 
 /// The workload of these transactions.

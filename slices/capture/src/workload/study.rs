@@ -3,7 +3,7 @@
 use crate::literal::text;
 use crate::sql::Does;
 use crate::summary::Known;
-use crate::workload::answers::{LockErrors, effects, write_more_load, write_server};
+use crate::workload::answers::{LockErrors, Longest, effects, write_more_load, write_server};
 use crate::workload::contenders::{self, CAPTURED, Contender, Settings, contenders, safer, tier};
 use crate::workload::roles::{self, PACES, Role, SHORT};
 use crate::workload::servers::Server;
@@ -17,6 +17,7 @@ pub struct Captured<'c> {
     pub known: &'c Known<'c>,
     /// The captured settings.
     pub now: &'c Settings,
+    pub longest: Option<&'c Longest>,
     pub share: &'c Share,
     /// Whether the workload has the program's own rows.
     pub has_rows: bool,
@@ -47,7 +48,8 @@ pub fn study(of: &Captured, roles: &[Role]) -> String {
         let (tier, runs) = (tier(&best.settings), if at == 0 { "" } else { "runs = [\"full\"]\n" });
         let _ = write!(out, "\n[[contender]]\nengine = \"{engine}\"\nlabel = \"{title}\"\ntier = \"{tier}\"\n{runs}");
     }
-    let errors = LockErrors::of(known);
+    let errors = LockErrors::of(known, of.longest, now.busy_timeout);
+    of.longest.iter().for_each(|longest| longest.write(&mut out));
     for contender in all.iter().skip(1) {
         let (its, theirs) = (&contender.settings, &now.journal_mode);
         let is_timeout = contender.model.is_none() && its.journal_mode == *theirs && its.begin == now.begin;
@@ -148,6 +150,19 @@ const NO_FOREIGN_KEYS: &str = "  \"Foreign keys are enforced on SQLite, as in th
 const ISOLATION: &str = "  \"Servers have their default isolation, READ COMMITTED or REPEATABLE READ, and SQLite's is SERIALIZABLE: a transaction that \
                          reads before it writes can lose an update there. With \\\"--contender postgres:isolation=serializable\\\" such transactions fail instead.\",\n";
 
+/// Rounds of a quick run.
+const QUICK_ROUNDS: u64 = 6;
+
+/// Times of a trial of a quick run: the transaction that holds the lock longest begins, and ends before the drain is over.
+fn quick_load(longest: Option<&Longest>) -> String {
+    const WINDOW_MS: (u64, u64) = (800, 3_000);
+    const DRAIN_S: (u64, u64) = (6, 60);
+    let window_ms = longest.map_or(0, |longest| longest.quick_window_ms(QUICK_ROUNDS)).clamp(WINDOW_MS.0, WINDOW_MS.1);
+    let hold_s = longest.map_or(0, |longest| longest.mean_ns.div_ceil(1_000_000_000));
+    let drain_s = (hold_s + 1).clamp(DRAIN_S.0, DRAIN_S.1);
+    format!("window = \"{window_ms}ms\", run_in = \"200ms\", drain = \"{drain_s}s\"")
+}
+
 fn head(of: &Captured, tier: &str, roles: &[Role]) -> String {
     let Captured { known, share, .. } = of;
     let command = known.manifest.program();
@@ -162,7 +177,7 @@ fn head(of: &Captured, tier: &str, roles: &[Role]) -> String {
          baseline = [\"{CAPTURED}\"]\nlimits = [\n  \"The study has {}; `contend capture to-workload` lists the rest, such as triggers.\",\n  \"Values are drawn by generators that were fitted to the capture.\",\n  \
          \"An operation that met a lock is not tried again.\",\n  \"load=captured is the captured mean pause of a client between operations, not a rate: a client that waits sends fewer operations.\",\n{}{}{}{}{}{}{}{}  \"The captured settings are {tier}: {}.\",\n]\n\n\
          [axes]\nload = [{paces}]\n\n[load]\nwindow = \"5s\"\n\n\
-         [quick]\nrounds = 6\naxes = {{ load = [{quick}] }}\nload = {{ window = \"800ms\", run_in = \"200ms\", drain = \"6s\" }}\n\n\
+         [quick]\nrounds = {QUICK_ROUNDS}\naxes = {{ load = [{quick}] }}\nload = {{ {} }}\n\n\
          [[metric]]\nname = \"lock_errors_per_1000\"\nabout = \"operations that failed because the database was locked, per 1,000\"\n\
          value = \"1000 * (conflict + timeout) / planned\"\nper = \"1000\"\nhigher_is_better = false\n\n\
          [[metric]]\nname = \"write_ms\"\nabout = \"mean time of an operation that writes, waits for locks included\"\n\
@@ -184,6 +199,7 @@ fn head(of: &Captured, tier: &str, roles: &[Role]) -> String {
             "durable" => "every acknowledged commit survives a power cut",
             "bounded" => "a power cut can take the last commits",
             _ => "a power cut can damage the database",
-        }
+        },
+        quick_load(of.longest)
     )
 }

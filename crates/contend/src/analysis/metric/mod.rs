@@ -49,8 +49,11 @@ pub fn find(study: &Study, name: &str) -> Option<Metric> {
     listed(name)
 }
 
-/// Whether a formula only adds up operations.
+/// Whether a formula only adds up operations, or rounds to whole numbers.
 fn counts(formula: &Formula, text: &str) -> bool {
+    if formula.is_whole() && !formula.names().is_empty() {
+        return true;
+    }
     let operations = |name: &str| matches!(Name::read(name), Ok(Name::Listed(row, _)) if row.counts_operations());
     !text.contains(['*', '/', '-']) && !formula.names().is_empty() && formula.names().into_iter().all(operations)
 }
@@ -151,9 +154,16 @@ mod tests {
     fn operations_that_are_only_added_up_are_shown_one_by_one() {
         let is_count = |text: &str| counts(&Formula::parse(text).unwrap(), text);
         assert!(is_count("conflict + timeout") && is_count("planned.read"));
-        for text in
-            ["100 * conflict", "conflict / planned", "elapsed_s", "1", "longest_stall_ns", "planned - committed"]
-        {
+        assert!(is_count("17 - min(17, floor(17 * conflict / planned + 0.999))"));
+        for text in [
+            "100 * conflict",
+            "conflict / planned",
+            "elapsed_s",
+            "1",
+            "longest_stall_ns",
+            "planned - committed",
+            "0.5 * floor(planned)",
+        ] {
             assert!(!is_count(text), "{text}");
         }
     }
