@@ -141,6 +141,8 @@ fn a_program_of_postgres_comes_again() {
         "INSERT INTO event(account, at, amount, data, key, ok, ratio) VALUES (?, ...): 3 times other result: success \
          captured, error 23503 replayed (the first time).",
     ]);
+    let note = stage.asked("other", "SELECT note FROM account WHERE id = 12;");
+    assert!(note.contains("after a difference"), "the rest of a transaction is carried out: {note}");
     stage.is_named("pg_dump");
 }
 

@@ -50,6 +50,10 @@ fails(psycopg.errors.UndefinedTable, "SELECT * FROM missing WHERE id = %s", (1,)
 db.rollback()
 db.execute("UPDATE account SET v = v + 1 WHERE id = 3; UPDATE account SET v = v + 1 WHERE id < 3; SELECT 1")
 db.commit()
+# On a database without the account 3 the first statement has another result, and the rest is carried out nevertheless.
+db.execute("SELECT id FROM account WHERE id <= %s", (3,)).fetchall()
+db.execute("UPDATE account SET note = %s WHERE id = 12", ("after a difference",))
+db.commit()
 # Statements sent together are one transaction, of which nothing stays if one fails.
 db.autocommit = True
 for note in ("alone", "it's 2"):

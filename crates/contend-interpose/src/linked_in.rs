@@ -156,9 +156,12 @@ impl File {
     unsafe fn read(path: &Line<1100>) -> Option<File> {
         const PRIVATE: c_long = 2;
         let length = sys::stat(path.as_ptr())?[6] as usize;
+        if length == 0 {
+            return None;
+        }
         let (none, zero): (*const u8, c_long) = (null(), 0);
         let file = sys::syscall(sys::NR_OPENAT, sys::AT_FDCWD, path.as_ptr(), sys::O_RDONLY_CLOEXEC, zero);
-        if file < 0 || length == 0 {
+        if file < 0 {
             return None;
         }
         let place = sys::syscall(sys::NR_MMAP, none, length, READ, PRIVATE, file, zero);
@@ -250,6 +253,13 @@ unsafe fn carry_out(base: usize, file: &[u8], plan: &[u8]) -> Option<()> {
     let size = (count * SLOT).next_multiple_of(PAGE);
     let area = near(range, size)?;
     let slot = |i: usize| area + i * SLOT;
+    // What moved instructions refer to can be farther away than the code.
+    let is_far = |to: usize| to.abs_diff(area).max(to.abs_diff(area + size)) > i32::MAX as usize;
+    let mut fixes = functions.iter().flat_map(|function| &function.fixes[..usize::from(function.fix_count)]);
+    if fixes.any(|fix| is_far(base + fix.target as usize)) {
+        sys::syscall(sys::NR_MUNMAP, area, size);
+        return None;
+    }
     let number = real::add(range, |name, number| {
         let Some(i) = functions.iter().position(|function| function.name() == name) else {
             return null_mut();
@@ -266,6 +276,7 @@ unsafe fn carry_out(base: usize, file: &[u8], plan: &[u8]) -> Option<()> {
         && sys::syscall(sys::NR_MPROTECT, area, size, READ_EXECUTE) == 0
         && exchange((first, code), jumps).is_some();
     if !is_done {
+        number.into_iter().for_each(|number| real::withdraw(number));
         sys::syscall(sys::NR_MUNMAP, area, size);
     }
     is_done.then_some(())

@@ -208,6 +208,17 @@ pub unsafe fn add(range: (usize, usize), find: impl Fn(&[u8], u64) -> P) -> Opti
     Some(number)
 }
 
+/// Takes the last one back, whose functions were not replaced.
+///
+/// # Safety
+/// Nothing has called it.
+pub unsafe fn withdraw(added: u64) {
+    let _guard = Guard::lock();
+    if FOUND_COUNT.load(Ordering::Acquire) as u64 == added {
+        FOUND_COUNT.store(added as usize - 1, Ordering::Release);
+    }
+}
+
 /// Whether an address is that of the code of a SQLite that is linked into an object.
 pub fn is_linked_in(address: usize) -> bool {
     let count = FOUND_COUNT.load(Ordering::Acquire);

@@ -1,4 +1,4 @@
-//! Pauses under the lock of which not every statement was seen, and their sums.
+//! Pauses under the lock with statements that were not seen, and their sums.
 
 use super::*;
 

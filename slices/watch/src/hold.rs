@@ -29,7 +29,7 @@ pub struct Hold {
     pub to_ns: Option<u64>,
     /// Time for which this thread executed statements.
     pub statement_ns: u64,
-    /// Time of which it is unknown whether this thread executed a statement that had begun before its calls were visible.
+    /// Time in which this thread may have executed a statement that had begun before its calls were visible.
     pub unseen_ns: u64,
     /// Time for which this thread synced files.
     pub sync_ns: u64,

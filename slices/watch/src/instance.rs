@@ -25,7 +25,7 @@ const PAGE_BYTES: usize = 1 << 16;
 /// The directory of tracefs.
 ///
 /// # Errors
-/// It is not mounted, or this user may not use it. [`crate::watch::deepest`] says which command helps.
+/// It is not mounted, or this user may not use it. [`crate::watch::deepest`] returns the command that helps.
 pub fn root() -> Result<PathBuf> {
     if !sees_all_processes() {
         bail!(

@@ -44,7 +44,8 @@ fn address_path(text: &str) -> Result<PathBuf> {
     }
     let path = PathBuf::from(text);
     let Some(rest) = of_scheme(text).filter(|_| !path.exists()) else { return Ok(path) };
-    let is_in_memory = rest.trim_start_matches('/').starts_with(":memory:") || rest.contains("mode=memory");
+    let is_in_memory = rest.trim_start_matches('/').starts_with(":memory:")
+        || rest.split_once('?').is_some_and(|(_, options)| options.contains("mode=memory"));
     if is_in_memory || rest.trim_matches('/').is_empty() {
         bail!("`{text}`: {IN_MEMORY}");
     }
@@ -71,7 +72,8 @@ fn decoded(path: &str) -> String {
     let mut parts = path.split('%');
     let mut bytes = parts.next().unwrap_or_default().as_bytes().to_vec();
     for part in parts {
-        match part.get(..2).and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
+        let digits = part.get(..2).filter(|digits| digits.bytes().all(|digit| digit.is_ascii_hexdigit()));
+        match digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
             Some(byte) => bytes.extend([&[byte], &part.as_bytes()[2..]].concat()),
             None => bytes.extend([b"%", part.as_bytes()].concat()),
         }

@@ -265,8 +265,8 @@ fn configuration(settings: &Settings, layout: &Layout) -> (&'static str, String)
 const HBA_FILE: &str = "contend_hba.conf";
 const IDENT_FILE: &str = "contend_ident.conf";
 
-/// By the socket the one user of the machine, as the kernel names it; over TCP by password. They replace the files of initdb, by
-/// which all who reach the socket may log in, for as long as contend runs the server.
+/// Rules of login: by the socket only this user of the machine, over TCP only with a password. While contend runs the server they
+/// replace the files of initdb, which let everyone log in who reaches the socket.
 fn access(layout: &Layout) -> Vec<(&'static str, String)> {
     let Some(user) = layout.only else { return vec![] };
     let rules = ["local {} all peer map=contend", "host {} all 127.0.0.1/32 scram-sha-256"];

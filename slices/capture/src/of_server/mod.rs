@@ -129,6 +129,13 @@ fn versions(trace: &Trace) -> String {
     all.into_iter().filter(|version| !version.is_empty()).collect::<Vec<_>>().join(", ")
 }
 
+/// What came of a statement.
+struct Repeated {
+    /// From the captured result.
+    differs: bool,
+    has_failed: bool,
+}
+
 impl Target {
     fn at(attached: &Attached, server: &Server) -> Result<Target> {
         let shown = attached.shown();
@@ -198,10 +205,10 @@ impl Carrying<'_> {
             }
             let next = unit.calls.get(at + 1).filter(|_| is_done[at + 1]).map(|&next| &trace.calls[next]);
             let is_sent_on = next.is_some_and(|next| next.how == How::Statement);
-            let difference = self.call(call, call.how == How::Statement && is_sent_on)?;
-            is_doubtful |= difference.is_some();
-            // The server ignores the rest of statements that were sent together.
-            if difference.is_some() && self.link(connection)?.is_inside() == Some(false) {
+            let Repeated { differs, has_failed } = self.call(call, call.how == How::Statement && is_sent_on)?;
+            is_doubtful |= differs;
+            // The server ignores the rest of statements that were sent together, or has ended the transaction.
+            if differs && has_failed && self.link(connection)?.is_inside() == Some(false) {
                 break;
             }
         }
@@ -234,17 +241,18 @@ impl Carrying<'_> {
         Ok(self.links.get_mut(&id).expect("just opened"))
     }
 
-    fn call(&mut self, call: &Call, has_more: bool) -> Result<Option<Difference>> {
+    fn call(&mut self, call: &Call, has_more: bool) -> Result<Repeated> {
         self.outcome.statements += 1;
         let link = self.link(call.connection)?;
         let answer = if *call.sql == *RESETS { link.text("ROLLBACK")? } else { link.call(call, has_more)? };
         let lacks_table = answer.code.as_deref().is_some_and(|code| LACKS_TABLE.contains(&code));
         self.lacking += usize::from(lacks_table && !call.has_failed());
         let difference = difference(call, &answer);
-        if let Some(difference) = difference.clone() {
+        let differs = difference.is_some();
+        if let Some(difference) = difference {
             self.diverged.add((self.shapes.number(call), &self.shapes.get(call).text), difference);
         }
-        Ok(difference)
+        Ok(Repeated { differs, has_failed: answer.code.is_some() })
     }
 
     fn finish(self) -> Replayed {

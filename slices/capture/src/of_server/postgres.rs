@@ -51,7 +51,7 @@ impl Postgres {
 
     fn log_in(&mut self, to: &Address, password: Option<&str>) -> Result<()> {
         let mut scram = None;
-        let needed = || password.context("the server wants a password").map(str::as_bytes);
+        let needed = || password.context("the server requires a password").map(str::as_bytes);
         loop {
             let mut out = BytesMut::new();
             match self.message()? {
@@ -78,7 +78,7 @@ impl Postgres {
                 }
                 Message::ErrorResponse(body) => bail!("{}", field(&body, b'M')?),
                 Message::ReadyForQuery(_) => return Ok(()),
-                Message::AuthenticationGss | Message::AuthenticationSspi => bail!("the server wants GSS or SSPI"),
+                Message::AuthenticationGss | Message::AuthenticationSspi => bail!("the server requires GSS or SSPI"),
                 _ => {}
             }
             self.send(&out)?;
@@ -90,11 +90,11 @@ impl Postgres {
     }
 
     fn message(&mut self) -> Result<Message> {
-        let mut chunk = [0; 16 << 10];
         loop {
             if let Some(message) = Message::parse(&mut self.received)? {
                 return Ok(message);
             }
+            let mut chunk = [0; 16 << 10];
             let length = (&self.stream).read(&mut chunk).context("the connection to the server is lost")?;
             if length == 0 {
                 bail!("the server has closed the connection");

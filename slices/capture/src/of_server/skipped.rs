@@ -55,6 +55,7 @@ fn of_statement(statement: &[Token], is_mariadb: bool) -> Option<&'static str> {
     const FILES: [&str; 2] = ["outfile", "dumpfile"];
     const CONNECTIONS: [&str; 2] = ["pg_terminate_backend", "pg_cancel_backend"];
     const OBJECTS: [&str; 8] = ["database", "user", "role", "group", "server", "subscription", "system", "tablespace"];
+    const GLOBAL: [&str; 3] = ["global", "persist", "persist_only"];
     const ALONE: [&str; 8] = ["kill", "shutdown", "flush", "grant", "revoke", "install", "uninstall", "purge"];
     let words: Vec<String> = (0..6).map(|at| word(statement, at)).collect();
     let has = |list: &[&str]| statement.iter().any(|token| list.iter().any(|word| token.is_word(word)));
@@ -64,7 +65,7 @@ fn of_statement(statement: &[Token], is_mariadb: bool) -> Option<&'static str> {
         "copy" | "load" => Some(ROWS),
         _ if has(&FILES) => Some(ROWS),
         "create" | "alter" | "drop" | "rename" if OBJECTS.contains(&second.as_str()) || is_schema => Some(WHOLE_SERVER),
-        "set" if second == "global" || second == "password" || second == "default" => Some(WHOLE_SERVER),
+        "set" if second == "password" || second == "default" || is_mariadb && has(&GLOBAL) => Some(WHOLE_SERVER),
         "start" | "stop" | "reset" | "change" if ["slave", "replica", "master", "all"].contains(&second.as_str()) => {
             // PostgreSQL has RESET ALL, for settings of the session.
             is_mariadb.then_some(WHOLE_SERVER)
@@ -92,6 +93,9 @@ mod tests {
             ("CREATE SCHEMA s", false, None),
             ("CREATE SCHEMA s", true, Some(WHOLE_SERVER)),
             ("SET @@global.x = 1", true, Some(WHOLE_SERVER)),
+            ("SET GLOBAL x = 1", true, Some(WHOLE_SERVER)),
+            ("SET SESSION sql_mode = '', GLOBAL x = 1", true, Some(WHOLE_SERVER)),
+            ("SET PERSIST x = 1", true, Some(WHOLE_SERVER)),
             ("RESET ALL", false, None),
             ("START TRANSACTION", true, None),
             ("INSERT INTO `logs`.t SELECT 1", true, Some(OTHER_DATABASE)),

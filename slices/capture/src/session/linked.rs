@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// A process requests a plan when it loads a file. Longer than that after the file was seen, none will.
+/// A process requests a plan when it loads a file. A request is expected within this time after contend has seen the file.
 const REQUESTED_WITHIN: Duration = Duration::from_secs(1);
 
 #[derive(Default)]

@@ -4,7 +4,9 @@
 use crate::trial::secret::keep_from;
 use anyhow::{Context, Result, bail};
 use std::ffi::OsStr;
-use std::os::unix::fs::{PermissionsExt, chown};
+use std::fs::OpenOptions;
+use std::io::{ErrorKind, Write as _};
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt, chown, fchown};
 use std::path::Path;
 use std::process::Command;
 
@@ -56,6 +58,25 @@ impl Identity {
     /// Whether servers may enter a directory.
     pub fn may_enter(dir: &Path) -> bool {
         !rustix::process::geteuid().is_root() || dir.ancestors().all(may_pass)
+    }
+
+    /// Writes a file in a directory of the server's user, for whom it is. Others who run as that user may have put a link
+    /// there: nothing is written through it.
+    ///
+    /// # Errors
+    /// The file cannot be written or given to the server's user.
+    pub fn write(&self, path: &Path, text: &str) -> Result<()> {
+        let context = || format!("cannot write {}", path.display());
+        match std::fs::remove_file(path) {
+            Err(why) if why.kind() != ErrorKind::NotFound => return Err(why).with_context(context),
+            _ => {}
+        }
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path).with_context(context)?;
+        file.write_all(text.as_bytes()).with_context(context)?;
+        if let Some((user, group)) = self.become_other {
+            fchown(&file, Some(user), Some(group)).with_context(context)?;
+        }
+        Ok(())
     }
 
     /// Gives a file or directory to the server's user, closed to all others.
@@ -114,4 +135,25 @@ pub fn command(program: &Path, args: &[impl AsRef<OsStr>], identity: Option<&Ide
         .env_remove("PGPORT")
         .env_remove("MYSQL_UNIX_PORT");
     command
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_written_through_a_link() {
+        let dir = tempfile::tempdir().unwrap();
+        let [other, path] = ["other", "file"].map(|name| dir.path().join(name));
+        std::fs::write(&other, "kept").unwrap();
+        std::os::unix::fs::symlink(&other, &path).unwrap();
+        let identity = Identity { become_other: None };
+        for text in ["first", "second"] {
+            identity.write(&path, text).unwrap();
+            assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
+        }
+        assert_eq!(std::fs::read_to_string(&other).unwrap(), "kept");
+        let found = std::fs::symlink_metadata(&path).unwrap();
+        assert!(found.is_file() && found.permissions().mode() & 0o777 == 0o600, "{found:?}");
+    }
 }

@@ -220,9 +220,7 @@ impl<'j> Running<'j> {
         };
         let configuration = (server.configuration)(start.settings, &layout);
         for (name, text) in std::iter::once(configuration).chain((server.access)(&layout)) {
-            let file = start.data.join(name);
-            std::fs::write(&file, text).with_context(|| format!("cannot write {}", file.display()))?;
-            identity.own(&file)?;
+            identity.write(&start.data.join(name), &text)?;
         }
         let log = File::create(&start.log).with_context(|| format!("cannot create {}", start.log.display()))?;
         let child = start
