@@ -364,9 +364,8 @@ impl Reader<'_> {
             flags: raw.u32(record::OPEN_FLAGS),
         };
         let process = self.trace.processes.entry(raw.who.process).or_default();
-        // `sqlite3 app.db` runs no script.
-        if connection.path.file_name().is_some_and(|name| name == process.script.as_str()) {
-            process.script.clear();
+        if connection.path.ends_with(&process.script) {
+            process.script.clear(); // `sqlite3 app.db` runs no script.
         }
         self.trace.connections.insert(raw.id(), connection);
     }

@@ -137,10 +137,9 @@ impl Review<'_> {
         let names: Vec<String> = self.bench.transactions.iter().map(|t| t.name.clone()).collect();
         let tally = tallying.finish(&trial.planned, &names);
         trial.samples = Some(tally.samples);
-        let load = &self.stage.round.load;
-        let length_ns = (load.window_ns > 0).then_some(load.run_in_ns + load.window_ns);
+        let (load, length_ns) = (&self.stage.round.load, self.length_ns());
         let due = plan_check.with_something_due(load.run_in_ns, length_ns.unwrap_or(u64::MAX / 2));
-        let pauses: Vec<(u32, u64)> = length_ns.iter().flat_map(|ns| plan_check.pauses_until(*ns)).collect();
+        let pauses: Vec<_> = length_ns.iter().flat_map(|ns| plan_check.pauses_until(*ns)).collect();
         let (findings, counted) = plan_check.finish(length_ns);
         trial.invalid.extend(findings);
         trial.invalid.extend(interrupts.finish());
@@ -161,6 +160,12 @@ impl Review<'_> {
         trial.marks.extend(marks::not_warm(compiling_ns, tally.elapsed_ns()));
         self.disturbances(trial);
         Ok((tally, ever.finish()))
+    }
+
+    /// From the start to the end of the window, if time ends it.
+    fn length_ns(&self) -> Option<u64> {
+        let load = &self.stage.round.load;
+        (load.window_ns > 0).then_some(load.run_in_ns + load.window_ns)
     }
 
     /// Something of each client, by worker.
