@@ -9,6 +9,7 @@ mod found;
 mod fresh;
 mod gaps;
 mod given;
+mod holds;
 mod keys;
 mod mariadb;
 mod matrix;

@@ -58,6 +58,7 @@ fn the_shell() {
     assert_eq!(counts(&summary, "INSERT INTO t "), [1, 0, 2, 0]);
     assert_eq!(counts(&summary, "SELECT * FROM t"), [1, 2, 0, 0]);
     assert_eq!(counts(&summary, "INSERT INTO nothing"), [1, 0, 0, 1], "a statement that cannot be prepared");
+    assert_eq!(summary["roles"][0]["name"], "sqlite3", "its argument is no script");
 }
 
 #[test]

@@ -9,4 +9,5 @@ mod faults;
 mod honest;
 mod lies;
 mod models;
+mod paused;
 mod stops;
