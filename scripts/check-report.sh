@@ -25,7 +25,8 @@ if [ -z "$record" ]; then
   mkdir "$work/broken"
   for fault in 's/href="#answer"/href="#nowhere"/ nowhere' 's/data-tip=/data-none=/g no.data.of'; do
     sed "${fault% *}" "$work/study/report.html" >"$work/broken/report.html"
-    "$0" "$work/broken" 2>&1 | grep "^COMPLAINT.*${fault##* }" >/dev/null || fail "this fault is not found: ${fault% *}"
+    if "$0" "$work/broken" >"$work/said" 2>&1; then fail "this fault is not found: ${fault% *}"; fi
+    grep -q "^COMPLAINT.*${fault##* }" "$work/said" || fail "another fault than ${fault% *} is found: $(cat "$work/said")"
   done
   exit
 fi

@@ -90,9 +90,15 @@ func (p *pool) Acquire() (worker.Conn, error) {
 	}
 	return conn, nil
 }
-func (p *pool) Release(c worker.Conn) { _ = c.Close() }
-func (p *pool) Idle() int             { return p.db.Stats().Idle }
-func (p *pool) Close() error          { return p.db.Close() }
+func (p *pool) Release(c worker.Conn) {
+	if taken := c.(*connection); taken.lost {
+		// Without this the pool keeps it: the server has announced its end, and may not have closed it yet.
+		_ = taken.conn.Raw(func(any) error { return driver.ErrBadConn })
+	}
+	_ = c.Close()
+}
+func (p *pool) Idle() int    { return p.db.Stats().Idle }
+func (p *pool) Close() error { return p.db.Close() }
 
 // connection is taken from a pool, or the only one of its own.
 type connection struct {
