@@ -14,7 +14,9 @@ mod failures;
 mod keys;
 mod mariadb;
 mod programs;
+mod rowids;
 mod sequences;
+mod wordpress;
 
 use std::collections::BTreeMap;
 use std::io::Write;

@@ -11,7 +11,7 @@ use crate::journal;
 use crate::keys;
 use crate::link::{Canceller, Link};
 use crate::note::Note;
-use crate::own::Own;
+use crate::own::{Objection, Own};
 use crate::plan::{Done, Plan, Session, plan};
 use crate::schema;
 use crate::server::{Kind, Message, Reply, Said, Trouble};
@@ -160,7 +160,7 @@ impl Connection {
     }
 
     /// Why the server cannot execute a statement, because of a function or collation of the program.
-    pub fn objection(&self, state: &State, sql: &str, note: &Note) -> Option<String> {
+    pub fn objection(&self, state: &State, sql: &str, note: &Note) -> Option<Objection> {
         // A copy, because another thread may register a function while SQLite makes this one wait.
         let own = self.own().clone();
         own.objection(&self.front, sql, note, &state.objects)
@@ -279,7 +279,7 @@ impl State {
 
     /// Stores a new schema.
     fn know(&mut self, objects: Vec<schema::Object>) {
-        self.catalogue = schema::catalogue(&objects, &self.held, self.enforces_keys());
+        self.catalogue = self.catalogue_of(&objects, self.enforces_keys());
         self.counts.is_partial.store(self.catalogue.changes_further_rows(), Relaxed);
         self.objects = objects;
         self.keys = None;

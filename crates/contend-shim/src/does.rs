@@ -1,6 +1,7 @@
 //! Decides how a statement is executed: pure, from its first word and SQLite's authorizer actions.
 
 use crate::note::{Note, is_local_function, is_schema_function, is_schema_table};
+use crate::own::Objection;
 use crate::pragma::{Pragma, pragma};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -11,6 +12,8 @@ pub enum Does {
     Schema,
     /// The server executes it.
     Server,
+    /// The front executes it over a copy of the rows, because the server cannot for this reason.
+    Copied(String),
     /// CREATE, ALTER and DROP.
     Define,
     Begin {
@@ -50,9 +53,19 @@ pub fn first_word(sql: &str) -> String {
 
 /// Decides. `has_table`: whether a name is a table or view of the database; `objection`: why the server cannot execute it,
 /// because of the program's functions and collations.
-pub fn does(sql: &str, note: &Note, has_table: impl Fn(&str) -> bool, objection: impl Fn() -> Option<String>) -> Does {
+pub fn does(
+    sql: &str,
+    note: &Note,
+    has_table: impl Fn(&str) -> bool,
+    objection: impl Fn() -> Option<Objection>,
+) -> Does {
     match decided(sql, note, has_table) {
-        does @ (Does::Server | Does::Define) => objection().map_or(does, Does::Refused),
+        does @ (Does::Server | Does::Define | Does::Copied(_)) => match objection() {
+            None => does,
+            Some(Objection::Added(_)) if matches!(does, Does::Copied(_)) => does,
+            Some(Objection::Added(reason)) if does == Does::Server && !note.writes => Does::Copied(reason),
+            Some(objection) => Does::Refused(objection.into_reason()),
+        },
         does => does,
     }
 }
@@ -137,7 +150,8 @@ fn of_tables(sql: &str, note: &Note, has_table: impl Fn(&str) -> bool) -> Does {
     }
     match (rows, temporary) {
         (true, true) => {
-            Does::Refused("rows of the database and of a temporary table or function in one statement".to_string())
+            let reason = "rows of the database and of a temporary table or function in one statement".to_string();
+            if note.writes { Does::Refused(reason) } else { Does::Copied(reason) }
         }
         (true, false) => Does::Server,
         _ if schema => Does::Schema,
@@ -161,7 +175,7 @@ mod tests {
         assert_eq!(with("SELECT 1", &[]), Does::Local);
         assert_eq!(with("SELECT * FROM sqlite_master", &[("main", "sqlite_master")]), Does::Schema);
         assert_eq!(with("SELECT * FROM x", &[("temp", "x")]), Does::Local);
-        assert!(matches!(with("SELECT * FROM x, t", &[("temp", "x"), ("main", "t")]), Does::Refused(_)));
+        assert!(matches!(with("SELECT * FROM x, t", &[("temp", "x"), ("main", "t")]), Does::Copied(_)));
         assert!(matches!(with("SELECT * FROM dbstat", &[("main", "dbstat")]), Does::Refused(_)));
         assert_eq!(with("/* a */ -- b\n begin immediate", &[]), Does::Begin { with_lock: true });
         assert_eq!(with("vacuum", &[]), Does::Nothing);
@@ -171,10 +185,12 @@ mod tests {
     #[test]
     fn what_the_server_lacks_is_refused_where_it_would_need_it() {
         let mut note = Note::default();
-        let lacks = || Some("mine() is missing".to_string());
+        let lacks = || Some(Objection::Added("mine() is missing".to_string()));
         assert_eq!(does("SELECT mine(1)", &note, |_| true, lacks), Does::Local);
         note.tables.insert(("main".to_string(), "t".to_string()));
-        assert!(matches!(does("SELECT mine(a) FROM t", &note, |_| true, lacks), Does::Refused(_)));
+        assert!(matches!(does("SELECT mine(a) FROM t", &note, |_| true, lacks), Does::Copied(_)));
+        let change = Note { writes: true, ..note.clone() };
+        assert!(matches!(does("DELETE FROM t WHERE mine(a)", &change, |_| true, lacks), Does::Refused(_)));
         assert!(matches!(does("CREATE TABLE u (x CHECK (mine(x)))", &note, |_| true, lacks), Does::Refused(_)));
     }
 }

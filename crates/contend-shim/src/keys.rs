@@ -17,7 +17,7 @@ pub struct Key {
 
 /// All foreign keys of these tables.
 pub fn of(objects: &[Object], held: &[Object], target: Target) -> Vec<Key> {
-    let (catalogue, mut keys) = (schema::catalogue(objects, held, false), vec![]);
+    let (catalogue, mut keys) = (schema::catalogue(objects, held, (false, false)), vec![]);
     for [_, table, _, sql] in objects.iter().filter(|[kind, ..]| kind == "table") {
         // A table that is not understood cannot be used, so no row goes into it.
         let defined = define_table(sql, &catalogue, &options(target)).unwrap_or_default();

@@ -23,6 +23,7 @@
 mod c;
 mod config;
 mod connection;
+mod copied;
 mod dialect;
 mod does;
 mod fault;
@@ -38,4 +39,5 @@ mod registry;
 mod schema;
 mod server;
 mod statement;
+mod transaction;
 mod value;

@@ -11,6 +11,8 @@ use std::mem::ManuallyDrop;
 pub struct Note {
     /// Tables that are read or changed, with their databases. SQLite gives no database if no column is read; `locate` adds it.
     pub tables: BTreeSet<(String, String)>,
+    /// Those whose rowid is read, although no column is it.
+    pub rowids: BTreeSet<String>,
     /// Whether some of them are changed.
     pub writes: bool,
     /// Lower case.
@@ -109,7 +111,12 @@ pub fn action(code: i32, one: &str, two: &str, database: &str) {
         }
         19 => note.pragma = Some((one.to_ascii_lowercase(), Some(two.to_string()).filter(|two| !two.is_empty()))),
         // If no column is read, the database is spelled as in the statement.
-        20 => drop(note.tables.insert((database.to_ascii_lowercase(), one.to_string()))),
+        20 => {
+            note.tables.insert((database.to_ascii_lowercase(), one.to_string()));
+            if two == "ROWID" {
+                note.rowids.insert(one.to_string());
+            }
+        }
         24 => note.odd = Some("ATTACH"),
         26 => note.defines = Some(one.to_string()),
         29 | 30 => note.odd = Some("virtual tables"),

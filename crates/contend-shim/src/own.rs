@@ -17,6 +17,23 @@ pub struct Own {
     pub count: u64,
 }
 
+/// Why the server cannot execute a statement.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Objection {
+    /// It uses a function that the program added to SQLite's.
+    Added(String),
+    /// It may use one that the program replaced, or such a collation. Indexes may have been made with SQLite's own.
+    Replaced(String),
+}
+
+impl Objection {
+    pub fn into_reason(self) -> String {
+        match self {
+            Objection::Added(reason) | Objection::Replaced(reason) => reason,
+        }
+    }
+}
+
 /// SQLite's own collations, which a program may replace. Others have no translation.
 const COLLATIONS: [&str; 3] = ["binary", "nocase", "rtrim"];
 
@@ -44,10 +61,11 @@ impl Own {
 
     /// Why the server cannot execute a statement. SQLite reports its functions, but not collations, nor functions in
     /// CHECK, indexes and generated columns: they are searched in the text and in the statements of its tables.
-    pub fn objection(&self, front: &Front, sql: &str, note: &Note, objects: &[Object]) -> Option<String> {
+    pub fn objection(&self, front: &Front, sql: &str, note: &Note, objects: &[Object]) -> Option<Objection> {
         let function = |name: &str| format!("{name}() is a function of the application, which the server lacks");
-        if let Some(name) = note.functions.iter().find(|name| self.lacks(name)) {
-            return Some(function(name));
+        let added = note.functions.iter().find(|name| self.lacks(name));
+        if let Some(name) = note.functions.iter().find(|name| self.lacks(name) && is_built_in(front, name)) {
+            return Some(Objection::Replaced(function(name)));
         }
         let collations: Vec<&str> = COLLATIONS.into_iter().filter(|name| self.collations.contains(*name)).collect();
         let functions: Vec<&String> = self.functions.keys().filter(|name| self.lacks(name)).collect();
@@ -60,10 +78,14 @@ impl Own {
         // Columns without COLLATE are compared by BINARY.
         let is_named = |name: &&str| *name == "binary" || texts.iter().any(|text| mentions(text, name));
         if let Some(name) = collations.into_iter().find(is_named) {
-            return Some(format!("{name} is a collation of the application, which the server lacks"));
+            let reason = format!("{name} is a collation of the application, which the server lacks");
+            return Some(Objection::Replaced(reason));
         }
         let is_called = |name: &str| texts.iter().any(|text| calls(text, name));
-        functions.into_iter().find(|name| is_called(name) && is_built_in(front, name)).map(|name| function(name))
+        match functions.into_iter().find(|name| is_called(name) && is_built_in(front, name)) {
+            Some(name) => Some(Objection::Replaced(function(name))),
+            None => added.map(|name| Objection::Added(function(name))),
+        }
     }
 }
 

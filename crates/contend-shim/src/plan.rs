@@ -75,6 +75,12 @@ impl Plan {
         Ok(Some(messages))
     }
 
+    /// The messages of a statement without values.
+    pub fn alone(&self) -> Vec<Message> {
+        let message = |statement: &Statement| Message::query(statement.sql.clone());
+        self.statements.iter().map(message).collect()
+    }
+
     fn bound(
         &self,
         statement: &Statement,

@@ -177,9 +177,12 @@ pub fn next_version(version: u64) -> String {
     format!("ALTER TABLE {} RENAME TO {}", sentinel(version), sentinel(version + 1))
 }
 
-/// What the translator has to know.
-pub fn catalogue(objects: &[Object], held: &[Object], foreign_keys: bool) -> Catalogue {
+/// What the translator has to know. The last two: whether foreign keys are enforced, and whether tables have hidden rowids.
+pub fn catalogue(objects: &[Object], held: &[Object], (foreign_keys, keeps_rowids): (bool, bool)) -> Catalogue {
     let mut catalogue = Catalogue::default();
+    if keeps_rowids {
+        catalogue.keep_rowids();
+    }
     for [_, column, table, word] in held {
         catalogue.set_held(table, column, ParamType::of_word(word));
     }

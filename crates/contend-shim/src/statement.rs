@@ -1,13 +1,13 @@
 //! A statement of the program: classified when it is prepared, executed by steps.
 
 use crate::c::front::{Failed, Own};
-use crate::c::{DONE, ERROR, MISUSE, OK, READONLY, ROW, SCHEMA};
+use crate::c::{DONE, ERROR, OK, READONLY, ROW, SCHEMA};
 use crate::connection::{Connection, State};
 use crate::does::{Does, does};
 use crate::note::Note;
-use crate::server::Trouble;
+use crate::transaction::{done, transaction};
 use crate::value::Value;
-use crate::{journal, note};
+use crate::{copied, journal, note};
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
@@ -63,6 +63,19 @@ fn has_word(sql: &str, word: &str) -> bool {
 
 /// Rows, and the number of changed ones.
 type Executed = (Vec<Vec<Value>>, Option<i64>);
+
+/// Why a statement was not executed.
+enum Stopped {
+    Failed(Failed),
+    /// It, or a value bound to it, has no translation.
+    Untranslated(String),
+}
+
+impl From<Failed> for Stopped {
+    fn from(failed: Failed) -> Stopped {
+        Stopped::Failed(failed)
+    }
+}
 
 impl Statement {
     /// A statement that SQLite prepared when the front had the schema of this epoch.
@@ -195,17 +208,36 @@ impl Statement {
     }
 
     fn carried_out(&self, values: &[Value], native: &Native<'_>) -> Result<Executed, Failed> {
+        let mut state = self.connection.state();
+        let reason = match &self.does {
+            Does::Copied(reason) => {
+                state.settle(&self.connection.front)?;
+                self.prepare_again(&mut state, native)?;
+                reason.clone()
+            }
+            Does::Server => match self.on_server(&mut state, values, native) {
+                Ok(done) => return Ok(done),
+                Err(Stopped::Failed(failed)) => return Err(failed),
+                Err(Stopped::Untranslated(reason)) => reason,
+            },
+            _ => return self.not_on_server(&mut state, native),
+        };
+        drop(state);
+        if self.is_readonly {
+            return copied::rows(&self.connection, &self.sql, values, &reason).map(|rows| (rows, None));
+        }
+        Err(journal::refused(&self.sql, &reason))
+    }
+
+    fn not_on_server(&self, state: &mut State, native: &Native<'_>) -> Result<Executed, Failed> {
         let connection = &self.connection;
-        let mut state = connection.state();
-        let state = &mut *state;
         match &self.does {
-            Does::Server => return self.on_server(state, values, native),
             Does::Refused(reason) => return Err(Failed::new(ERROR, format!("contend shim: {reason}"))),
             Does::Define => {
                 self.may_write()?;
                 state.refresh(&connection.front)?;
-                if let Some(reason) = connection.objection(state, &self.sql, &Note::default()) {
-                    return Err(journal::refused(&self.sql, &reason));
+                if let Some(objection) = connection.objection(state, &self.sql, &Note::default()) {
+                    return Err(journal::refused(&self.sql, &objection.into_reason()));
                 }
                 self.enforce_keys(state)?;
                 // Besides this one.
@@ -232,6 +264,7 @@ impl Statement {
             }
             Does::ForeignKeyCheck => state.check_keys(&connection.front)?,
             Does::Nothing | Does::Local | Does::Schema | Does::Echo(..) | Does::Library(..) => {}
+            Does::Server | Does::Copied(_) => {}
         }
         Ok((vec![], None))
     }
@@ -294,8 +327,10 @@ impl Statement {
         note.locate(front)?;
         let objection = || self.connection.objection(state, &self.sql, &note);
         let now = does(&self.sql, &note, |name| state.has_table(name), objection);
-        if let Does::Refused(reason) = now {
-            return Err(journal::refused(&self.sql, &reason));
+        if let Does::Refused(reason) | Does::Copied(reason) = &now
+            && now != self.does
+        {
+            return Err(journal::refused(&self.sql, reason));
         }
         let is_same = now == self.does;
         let names = fresh.names();
@@ -315,7 +350,7 @@ impl Statement {
     }
 
     /// Executes it on the server. If another connection changed the schema, it is translated again.
-    fn on_server(&self, state: &mut State, values: &[Value], native: &Native<'_>) -> Result<Executed, Failed> {
+    fn on_server(&self, state: &mut State, values: &[Value], native: &Native<'_>) -> Result<Executed, Stopped> {
         self.may_write()?;
         let connection = &self.connection;
         for _ in 0..OUTDATED_MAX {
@@ -343,10 +378,11 @@ impl Statement {
                     messages = plan.messages(&[], &session);
                 }
             }
-            let plan = plan.map_err(|refusal| journal::refused(&self.sql, &refusal.to_string()))?;
+            let plan = plan.map_err(|refusal| Stopped::Untranslated(refusal.to_string()))?;
             let messages = messages.map_err(|reason| Failed::new(ERROR, format!("contend shim: {reason}")))?;
             let Some(messages) = messages else {
-                return Err(journal::refused(&self.sql, "a bound value has a type that its parameter does not take"));
+                let reason = "a bound value has a type that its parameter does not take";
+                return Err(Stopped::Untranslated(reason.to_string()));
             };
             match state.carry_out(&connection.front, messages) {
                 Ok(Some(answers)) => {
@@ -369,11 +405,11 @@ impl Statement {
                             "it is unknown which rows the failed statement had stored",
                         );
                     }
-                    return Err(failed);
+                    return Err(failed.into());
                 }
             }
         }
-        Err(Failed::new(SCHEMA, MANY_SCHEMAS))
+        Err(Failed::new(SCHEMA, MANY_SCHEMAS).into())
     }
 }
 
@@ -387,94 +423,4 @@ fn written_out(sql: &str, values: &[Value], native: &Native<'_>) -> Option<Strin
     };
     let has_sign = ["-?", "-:", "-@", "-$"].iter().any(|sign| sql.contains(sign));
     if values.is_empty() || has_sign || !values.iter().all(is_same) { None } else { (native.expanded)() }
-}
-
-fn done(code: i32, connection: &Connection) -> Result<(), Failed> {
-    match code {
-        DONE | ROW => Ok(()),
-        _ => Err(connection.front.failed()),
-    }
-}
-
-/// BEGIN, COMMIT, ROLLBACK, SAVEPOINT, RELEASE: in the front with `step`, and on the server.
-fn transaction(does: &Does, state: &mut State, connection: &Connection, step: &dyn Fn() -> i32) -> Result<(), Failed> {
-    let front = &connection.front;
-    let fails = |state: &mut State, trouble: &Trouble| state.fails(front, trouble);
-    match does {
-        Does::Begin { with_lock } => {
-            let begins = front.is_autocommit();
-            if begins {
-                state.link.begin(*with_lock).map_err(|trouble| fails(state, &trouble))?;
-            }
-            let stepped = done(step(), connection);
-            if begins && stepped.is_err() {
-                let _ = state.link.end("ROLLBACK");
-            }
-            stepped
-        }
-        Does::Commit | Does::Rollback if front.is_autocommit() => done(step(), connection),
-        Does::Commit => end(state, connection, step),
-        Does::Rollback => {
-            let kept = state.kept_by_server();
-            let ended = state.link.end("ROLLBACK");
-            let code = step();
-            state.left(front);
-            ended.map_err(|trouble| fails(state, &trouble))?;
-            kept.map_or_else(|| done(code, connection), Err)
-        }
-        Does::Savepoint(what, name) if what == "BEGIN" => {
-            if front.is_autocommit() {
-                state.link.begin(false).map_err(|trouble| fails(state, &trouble))?;
-                state.began_by_savepoint = true;
-            }
-            state.link.savepoint(state.savepoints.len());
-            state.savepoints.push(name.to_ascii_lowercase());
-            done(step(), connection)
-        }
-        Does::Savepoint(what, name) => to_savepoint(state, connection, step, (what, name)),
-        _ => Err(Failed::new(MISUSE, "bad parameter or other API misuse")),
-    }
-}
-
-/// Ends the transaction on the server, then in the front.
-fn end(state: &mut State, connection: &Connection, step: &dyn Fn() -> i32) -> Result<(), Failed> {
-    match state.link.end("COMMIT") {
-        Ok(()) => {
-            let code = step();
-            state.has_defined = false;
-            state.left(&connection.front);
-            done(code, connection)
-        }
-        Err(trouble) => {
-            let mut failed = state.fails(&connection.front, &trouble);
-            if crate::fault::is_conflict(&trouble) {
-                failed.code = crate::fault::BUSY_SNAPSHOT;
-            }
-            // The server rolled it back, so it cannot be repeated.
-            state.left(&connection.front);
-            Err(failed)
-        }
-    }
-}
-
-fn to_savepoint(
-    state: &mut State,
-    connection: &Connection,
-    step: &dyn Fn() -> i32,
-    (what, name): (&str, &str),
-) -> Result<(), Failed> {
-    let name = name.to_ascii_lowercase();
-    let Some(at) = state.savepoints.iter().rposition(|known| *known == name) else {
-        return done(step(), connection);
-    };
-    if what == "RELEASE" && at == 0 && state.began_by_savepoint {
-        return end(state, connection, step);
-    }
-    let word = if what == "RELEASE" { "RELEASE SAVEPOINT" } else { "ROLLBACK TO" };
-    state.link.back_to(word, at).map_err(|trouble| state.fails(&connection.front, &trouble))?;
-    state.savepoints.truncate(if what == "RELEASE" { at } else { at + 1 });
-    if what != "RELEASE" && state.has_defined {
-        state.doubt();
-    }
-    done(step(), connection)
 }

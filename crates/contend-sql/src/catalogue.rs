@@ -9,6 +9,9 @@ use crate::refuse::{No, R};
 use crate::rules::Id;
 use crate::types::{Affinity, Collation, Declared, Ty, Val, declared};
 
+/// Name of the hidden column with the rowid on the server.
+const HIDDEN_NAME: &str = "_contend_rowid";
+
 /// The schema for translations. Names are found regardless of ASCII case.
 #[derive(Clone, Debug, Default)]
 pub struct Catalogue {
@@ -21,6 +24,8 @@ pub struct Catalogue {
     pub(crate) case_sensitive_like: bool,
     /// Types of columns (table, column) whose values do not have the declared type.
     pub(crate) held: Vec<(String, String, Ty)>,
+    /// Whether tables without INTEGER PRIMARY KEY have a hidden column with the rowid on the server.
+    pub(crate) keeps_rowids: bool,
     /// How many columns CREATE TABLE and ADD COLUMN have made.
     pub(crate) columns_made: u32,
     /// Numbers of columns, and the characters that a text has room for in a key that is added later.
@@ -35,6 +40,8 @@ pub(crate) struct Table {
     pub unique: Vec<Vec<usize>>,
     /// Position of the column that is an alias of the rowid.
     pub rowid: Option<usize>,
+    /// The server's hidden column with the rowid, if no column of the table has it.
+    pub hidden: Option<Column>,
     pub kind: Kind,
     /// Positions of the primary key's columns.
     pub key: Vec<usize>,
@@ -203,6 +210,7 @@ impl Table {
             columns: vec![],
             unique: vec![],
             rowid: None,
+            hidden: None,
             kind,
             key: vec![],
             conflicts: Conflicts::Abort,
@@ -214,6 +222,20 @@ impl Table {
             query: None,
             starred: false,
         }
+    }
+
+    /// Gives a table without a column for the rowid a hidden one on the server.
+    pub(crate) fn keep_rowid(&mut self) {
+        if self.kind == Kind::Table && self.rowid.is_none() && !self.without_rowid {
+            let integer = Val { affinity: Affinity::Integer, nullable: false, ..Val::of(Ty::Int) };
+            self.hidden = Some(output(HIDDEN_NAME.to_string(), integer));
+        }
+    }
+
+    /// The server's name of the column with the rowid.
+    pub(crate) fn rowid_name(&self) -> Option<&str> {
+        let column = self.rowid.map(|rowid| &self.columns[rowid]).or(self.hidden.as_ref());
+        column.map(|column| column.name.as_str())
     }
 
     /// Adds the ON CONFLICT clause of a unique key (`key`) or of another constraint.

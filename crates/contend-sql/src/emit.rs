@@ -11,7 +11,7 @@ use crate::refuse::{No, R, no};
 use crate::rules::Id;
 use crate::scope::{Found, Grouping, Known};
 use crate::translation::{Keys, Options, SessionValue, Target};
-use crate::types::{Affinity, Slot, Strength, Ty, Val};
+use crate::types::{Affinity, Number, Slot, Strength, Ty, Val};
 
 /// System columns of every PostgreSQL table (its documentation, 5.5).
 const SYSTEM_COLUMNS: [&str; 6] = ["tableoid", "xmin", "cmin", "xmax", "cmax", "ctid"];
@@ -98,6 +98,8 @@ pub(crate) struct Context<'a> {
     pub extras: Vec<Extra>,
     /// A result of a query that is written between these texts, because it is compared as a tagged value.
     pub keyed_result: Option<(&'a Expr<'a>, String, String)>,
+    /// Literal texts, with the numbers as which their columns store them.
+    pub stored: Vec<(&'a Expr<'a>, Number)>,
 }
 
 /// What a part of a query gets beyond its own results and conditions.

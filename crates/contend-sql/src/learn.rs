@@ -36,6 +36,17 @@ impl Catalogue {
         self.held.push((table.to_string(), column.to_string(), ty));
     }
 
+    /// Tables without INTEGER PRIMARY KEY that are learned or created after this call have a hidden column with the rowid on
+    /// the server.
+    pub fn keep_rowids(&mut self) {
+        self.keeps_rowids = true;
+    }
+
+    /// Whether a table of the catalogue has such a column.
+    pub fn has_hidden_rowid(&self, table: &str) -> bool {
+        self.table(table).is_some_and(|table| table.hidden.is_some())
+    }
+
     /// As [`Catalogue::learn`], but continues after statements that are not supported; returns their refusals in
     /// order.
     pub fn learn_what_can_be(&mut self, sqlite_ddl: &str) -> Vec<Refusal> {
@@ -70,6 +81,9 @@ impl Catalogue {
                     return if *if_not_exists { Ok(()) } else { no(Id::Syntax, &name, "the table is there already") };
                 }
                 let mut table = self.made(name, text, body)?;
+                if self.keeps_rowids && !temporary {
+                    table.keep_rowid();
+                }
                 self.number(&mut table.columns);
                 self.columns_made += table.columns.len() as u32;
                 // A temporary table hides one of the same name.

@@ -82,11 +82,24 @@ impl Columns<'_> {
         }
     }
 
+    /// The column at a place that was found.
+    pub(crate) fn at(&self, place: usize) -> &Column {
+        match self {
+            Columns::Table(Table { hidden: Some(column), .. }) if place == HIDDEN => column,
+            _ => &self.all()[place],
+        }
+    }
+
     fn rowid(&self) -> Option<usize> {
         match self {
-            Columns::Table(table) => table.rowid,
+            Columns::Table(table) => table.rowid.or(table.hidden.as_ref().map(|_| HIDDEN)),
             Columns::Query(_) => None,
         }
+    }
+
+    /// Whether the server would show a hidden column as one of `*`.
+    pub(crate) fn hides_one(&self) -> bool {
+        matches!(self, Columns::Table(Table { hidden: Some(_), .. }))
     }
 }
 
@@ -110,6 +123,9 @@ pub(crate) enum Grouping {
     Inside,
 }
 
+/// Place of a table's hidden column.
+pub(crate) const HIDDEN: usize = usize::MAX;
+
 /// The place where a name was found.
 pub(crate) struct Found {
     pub scope: usize,
@@ -117,7 +133,10 @@ pub(crate) struct Found {
     pub column: usize,
 }
 
-const ROWID_NAMES: [&str; 3] = ["rowid", "_rowid_", "oid"];
+/// Whether a name that no column has means the rowid.
+pub(crate) fn is_rowid(name: &str) -> bool {
+    ["rowid", "_rowid_", "oid"].iter().any(|known| known.eq_ignore_ascii_case(name))
+}
 
 /// The enclosing queries, and the names that they define.
 #[derive(Default)]
@@ -173,8 +192,10 @@ impl<'a> Known<'a> {
             if scope.sources.iter().any(hidden) {
                 return no(Id::UnknownColumn, name, "the server has no such column of this table");
             }
-            if ROWID_NAMES.iter().any(|r| r.eq_ignore_ascii_case(name)) {
-                return self.find_rowid(s, table, name);
+            if is_rowid(name)
+                && let Some(found) = self.find_rowid(s, table, name)?
+            {
+                return Ok(Some(found));
             }
         }
         Ok(None)
@@ -207,7 +228,7 @@ impl<'a> Known<'a> {
     }
 
     pub(crate) fn column_of(&self, found: &Found) -> &Column {
-        &self.scopes[found.scope].sources[found.source].columns.all()[found.column]
+        self.scopes[found.scope].sources[found.source].columns.at(found.column)
     }
 
     /// The result column with this alias in the innermost query.

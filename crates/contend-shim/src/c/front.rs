@@ -244,6 +244,19 @@ impl Own {
         unsafe { names(self.front.real, self.statement as P) }
     }
 
+    /// Binds values, and returns all rows.
+    ///
+    /// # Errors
+    /// SQLite's.
+    pub fn all(&self, values: &[Value]) -> Result<Vec<Vec<Value>>, Failed> {
+        let (mut rows, mut code) = (vec![], self.put(values));
+        while code == ROW {
+            rows.push(self.row());
+            code = self.step();
+        }
+        if code == DONE { Ok(rows) } else { Err(self.front.failed()) }
+    }
+
     fn step(&self) -> i32 {
         enter(self.front.real);
         // SAFETY: the statement is not finalized.

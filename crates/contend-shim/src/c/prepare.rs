@@ -70,8 +70,8 @@ unsafe fn noted(connection: &Arc<Connection>, out: *mut P, call: &impl Fn(&Real)
             let is_whole = (real.bind_parameter_count)(*out) == 0;
             match (&decided, is_whole) {
                 (Does::Server, true) => match state.plan(&sql) {
-                    Err(refusal) => Err(journal::refused(&sql, &refusal.to_string())),
-                    Ok(_) => Ok(decided),
+                    Err(refusal) if note.writes => Err(journal::refused(&sql, &refusal.to_string())),
+                    _ => Ok(decided),
                 },
                 (Does::Refused(reason), _) => Err(journal::refused(&sql, reason)),
                 _ => Ok(decided),

@@ -8,7 +8,7 @@ use crate::c::{DONE, ERROR, LOCKED};
 use crate::does::first_word;
 use crate::schema::Object;
 use crate::server::{Kind, Message, Trouble};
-use crate::{fault, journal, keys, schema};
+use crate::{dialect, fault, journal, keys, schema};
 use contend_sql::{Catalogue, Target};
 use contend_wire::kept::quoted;
 use std::sync::Arc;
@@ -27,6 +27,26 @@ fn translated(sql: &str, catalogue: &Catalogue, target: Target) -> Result<Vec<St
 }
 
 impl State {
+    /// What the translator has to know of these objects.
+    pub fn catalogue_of(&self, objects: &[schema::Object], foreign_keys: bool) -> Catalogue {
+        let keeps_rowids = self.settings.contains_key(dialect::ROWIDS);
+        schema::catalogue(objects, &self.held, (foreign_keys, keeps_rowids))
+    }
+
+    pub fn catalogue(&self) -> &Catalogue {
+        &self.catalogue
+    }
+
+    /// Whether a table has triggers.
+    pub fn has_triggers_of(&self, table: &str) -> bool {
+        self.objects.iter().any(|[kind, _, of, _]| kind == "trigger" && of.eq_ignore_ascii_case(table))
+    }
+
+    /// Whether the database has a table of this name, which is not a view.
+    pub fn is_stored(&self, name: &str) -> bool {
+        self.objects.iter().any(|[kind, known, ..]| kind == "table" && known.eq_ignore_ascii_case(name))
+    }
+
     /// Carries out CREATE, ALTER or DROP: in the front by `step`, then on the server. `is_read`: whether another statement of
     /// the connection has rows left.
     ///
@@ -101,13 +121,13 @@ impl State {
         let is_rewritten = |object: &&Object| before(object).is_some_and(|old| old[3] != object[3]);
         let triggers = || after.iter().filter(|[kind, ..]| kind == "trigger");
         let rewritten: Vec<&Object> = triggers().filter(is_rewritten).collect();
-        let now = schema::catalogue(&self.objects, &self.held, false);
+        let now = self.catalogue_of(&self.objects, false);
         let mut messages = vec![];
         for [_, name, ..] in &rewritten {
             messages.extend(translated(&format!("DROP TRIGGER {}", quoted(name)), &now, self.target())?);
         }
         messages.extend(translated(sql, &now, self.target())?);
-        let then = || schema::catalogue(after, &self.held, false);
+        let then = || self.catalogue_of(after, false);
         if !rewritten.is_empty() {
             let then = then();
             for [.., sql] in rewritten {

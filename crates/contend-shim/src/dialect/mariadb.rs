@@ -1,6 +1,6 @@
 //! MariaDB.
 
-use super::shape::Dialect;
+use super::shape::{Dialect, first_settings};
 use crate::server::LOCKED;
 use contend_sql::{Target, function_pack, session};
 use contend_wire::kept::{PREFIX, hash, literal, quoted};
@@ -83,7 +83,7 @@ impl Dialect for MariaDb {
     }
 
     fn make(&self, schema: &str, path: &str) -> Vec<String> {
-        let [made, is_ours] = kept::make(schema, path, &[], &[]);
+        let [made, is_ours] = kept::make(schema, path, &[], &first_settings());
         vec![kept::make_database(schema), made, is_ours]
     }
 

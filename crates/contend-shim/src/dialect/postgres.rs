@@ -1,6 +1,6 @@
 //! PostgreSQL.
 
-use super::shape::Dialect;
+use super::shape::{Dialect, first_settings};
 use contend_sql::{Target, function_pack, session};
 use contend_wire::kept::{self, hash, literal, quoted};
 use std::path::Path;
@@ -79,7 +79,7 @@ impl Dialect for Postgres {
             ),
         );
         let create = format!("CREATE SCHEMA IF NOT EXISTS {}", quoted(schema));
-        vec![create, kept::make(schema, path, &[], &[]), is_ours]
+        vec![create, kept::make(schema, path, &[], &first_settings()), is_ours]
     }
 
     fn ask_version(&self, schema: &str) -> String {

@@ -4,6 +4,14 @@ use contend_sql::Target;
 use contend_wire::kept::sentinel;
 use std::path::Path;
 
+/// The setting of a database in which tables without INTEGER PRIMARY KEY have hidden rowids.
+pub const ROWIDS: &str = "rowids";
+
+/// Settings of a new database: the library makes all of its tables.
+pub fn first_settings() -> [(String, String); 1] {
+    [(ROWIDS.to_string(), "hidden".to_string())]
+}
+
 /// SQL of a server. A schema is a database on MariaDB.
 pub trait Dialect: Sync {
     fn target(&self) -> Target;

@@ -35,7 +35,14 @@ pub(crate) fn assign<'a>(tr: &mut Tr<'a>, column: &Column, expr: &'a Expr<'a>) -
     let start = tr.at();
     let value = match bare(expr) {
         Expr::Variable(name) => tr.bare_placeholder(name, column.ty, column.affinity)?,
-        _ => tr.value(expr, column.ty)?,
+        _ => {
+            let mut texts = vec![];
+            numbers_in_texts(column, expr, &mut texts);
+            let around = std::mem::replace(&mut tr.place.stored, texts);
+            let value = tr.value(expr, column.ty);
+            tr.place.stored = around;
+            value?
+        }
     };
     assignable(tr, column, start, value)
 }
@@ -70,6 +77,37 @@ fn assign_number(tr: &mut Tr, column: &Column, number: Number) -> R<Val> {
             Ok(Val::of(Ty::Text).never_null())
         }
         _ => refused(),
+    }
+}
+
+/// Literal texts among the values that an expression may have, with the numbers as which the column stores them: affinity
+/// applies to whatever coalesce() or CASE gives.
+pub(crate) fn numbers_in_texts<'a>(column: &Column, expr: &'a Expr<'a>, found: &mut Vec<(&'a Expr<'a>, Number)>) {
+    let expr = bare(expr);
+    match expr {
+        Expr::Literal(Literal::String(text)) => {
+            found.extend(stored_number(column, &plain(text)).map(|number| (expr, number)));
+        }
+        Expr::FunctionCall { name, distinctness: None, args: Some(args), filter_over: None, .. }
+            if ["coalesce", "ifnull"].iter().any(|known| name.0.eq_ignore_ascii_case(known)) =>
+        {
+            args.iter().for_each(|arg| numbers_in_texts(column, arg, found));
+        }
+        Expr::Case { when_then_pairs, else_expr, .. } => {
+            let results = when_then_pairs.iter().map(|(_, then)| then).chain(*else_expr);
+            results.for_each(|result| numbers_in_texts(column, result, found));
+        }
+        _ => {}
+    }
+}
+
+/// The number that a column stores for a text; `None` if it stores the text, or a number that it does not hold.
+fn stored_number(column: &Column, text: &str) -> Option<Number> {
+    let number = number_in_text(text).filter(|_| column.affinity.numeric());
+    match (column.ty, number?) {
+        (Ty::Int, Number::Real(n)) => (n == n.trunc() && n.abs() < 9e15).then_some(Number::Int(n as i64)),
+        (Ty::Int | Ty::Real | Ty::Number, number) => Some(number),
+        _ => None,
     }
 }
 

@@ -54,7 +54,7 @@ pub(crate) fn returning<'a>(
     tr.put(" RETURNING ");
     let mut types = vec![];
     tr.list(results, |tr, result| match result {
-        ResultColumn::Star if !several => {
+        ResultColumn::Star if !several && table.hidden.is_none() => {
             types.extend(table.columns.iter().map(|column| column.ty));
             tr.put("*");
             Ok(())

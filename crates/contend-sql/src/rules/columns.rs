@@ -14,7 +14,7 @@ use crate::types::{Collation, Strength, Ty, Val};
 pub(crate) fn write_column(tr: &mut Tr, found: &Found, qualified: bool) -> R<Val> {
     let scope = &tr.known.scopes[found.scope];
     let source = &scope.sources[found.source];
-    let column = &source.columns.all()[found.column];
+    let column = source.columns.at(found.column);
     let untyped = column.ty == Ty::Tagged && matches!(source.columns, Columns::Table(_)) && !tagged::in_columns(tr);
     let value = Val {
         ty: if untyped { Ty::Any } else { column.ty },
@@ -37,7 +37,7 @@ pub(crate) fn write_column(tr: &mut Tr, found: &Found, qualified: bool) -> R<Val
     }
     let scope = &tr.known.scopes[found.scope];
     let source = &scope.sources[found.source];
-    let column = &source.columns.all()[found.column];
+    let column = source.columns.at(found.column);
     let outer = found.scope + 1 != tr.known.scopes.len();
     let qualify = qualified || scope.several || tr.place.qualify || outer;
     let of_query = !matches!(source.columns, Columns::Table(table) if table.kind == Kind::Table);

@@ -48,7 +48,10 @@ fn expr_here<'a>(tr: &mut Tr<'a>, expr: &'a Expr<'a>, want: Ty) -> R<Val> {
 
 fn written<'a>(tr: &mut Tr<'a>, expr: &'a Expr<'a>, want: Ty) -> R<Val> {
     match expr {
-        Expr::Literal(literal) => constant(tr, literal),
+        Expr::Literal(literal) => match tr.place.stored.iter().find(|(text, _)| std::ptr::eq(*text, expr)) {
+            Some((_, number)) => Ok(tr.number(*number)),
+            None => constant(tr, literal),
+        },
         Expr::Id(_) | Expr::Name(_) | Expr::Qualified(..) | Expr::DoublyQualified(..) => named(tr, expr),
         Expr::Variable(name) => tr.placeholder(name, want),
         Expr::Parenthesized(inner) => match &inner[..] {

@@ -58,7 +58,7 @@ fn keys(tr: &mut Tr, table: &Table, inserted: &Inserted) -> R<Keys> {
     if tr.out.sql.starts_with("MERGE ") {
         return Ok(Keys::Unknown("MERGE returns no keys"));
     }
-    let Some(rowid) = table.rowid else {
+    let Some(rowid) = table.rowid_name() else {
         let reason = "the table has no INTEGER PRIMARY KEY, so the server gives its rows no number";
         return unless_counted(is_counted && ignores, Keys::Unknown(reason));
     };
@@ -81,7 +81,7 @@ fn keys(tr: &mut Tr, table: &Table, inserted: &Inserted) -> R<Keys> {
     };
     tr.put(if returning { ", " } else { " RETURNING " });
     tr.put(before);
-    tr.name(&table.columns[rowid].name)?;
+    tr.name(rowid)?;
     tr.put(after);
     Ok(match returning {
         true => Keys::LastColumn,

@@ -9,6 +9,7 @@ use crate::rules::literals::bare;
 use crate::rules::upsert::{Written, assignments, conflict_target};
 use crate::rules::{Id, changes};
 use crate::scope::Scope;
+use crate::types::Collation;
 
 /// Writes MERGE in place of the INSERT that was written: a row of the table matches by the first clause whose key is
 /// there.
@@ -31,6 +32,9 @@ pub(crate) fn merge<'a>(tr: &mut Tr<'a>, table: &'a Table, first: &'a Upsert<'a>
     let mut clause = Some(first);
     while let Some(upsert) = clause {
         match conflict_target(tr, table, upsert)? {
+            Some(target) if target.iter().any(|p| table.columns[*p].collation != Collation::Binary) => {
+                return no(Id::Collation, "CONFLICT", "the key ignores case");
+            }
             Some(target) => targets.push((target, &upsert.do_clause)),
             None => return refused("more than one ON CONFLICT, one of them without a target"),
         }

@@ -2,12 +2,12 @@
 
 use crate::catalogue::{Column, Kind, Table, as_value};
 use crate::emit::{Tr, Wanted};
-use crate::parse::tree::{Expr, Literal, OneSelect, ResolveType, Select};
+use crate::parse::tree::{Expr, Literal, OneSelect, ResolveType, ResultColumn, Select};
 use crate::refuse::{R, no};
 use crate::rules::changes::sequence;
 use crate::rules::literals::bare;
 use crate::rules::{Id, assign, changes};
-use crate::types::{Ty, Val};
+use crate::types::{Number, Ty, Val};
 
 fn other_number<T>(table: &Table, values: usize, columns: usize) -> R<T> {
     no(Id::Values, &table.name, format!("{values} values for {columns} columns"))
@@ -78,7 +78,9 @@ fn written_rows<'a>(
     }
     tr.fire(Id::InsertSelect);
     let start = tr.at();
+    tr.place.stored = numbers_in_texts(table, positions, select);
     let columns = tr.query(select, Wanted::Columns)?;
+    tr.place.stored.clear();
     if columns.len() != positions.len() {
         return other_number(table, columns.len(), positions.len());
     }
@@ -98,6 +100,25 @@ fn written_rows<'a>(
         number_rows(tr, table, positions, &columns, start)?;
     }
     Ok(stored)
+}
+
+/// Literal texts among the results of a query, for columns that store them as numbers. The results decide nothing else:
+/// neither the order nor which rows are equal.
+fn numbers_in_texts<'a>(table: &Table, positions: &[usize], select: &'a Select<'a>) -> Vec<(&'a Expr<'a>, Number)> {
+    let (OneSelect::Select { columns, distinctness: None, group_by: None, .. }, None, None) =
+        (&select.body.select, &select.body.compounds, &select.order_by)
+    else {
+        return vec![];
+    };
+    let mut found = vec![];
+    for (column, position) in columns.iter().zip(positions) {
+        match column {
+            ResultColumn::Expr(expr, _) => assign::numbers_in_texts(&table.columns[*position], expr, &mut found),
+            // It has a number of columns of its own.
+            _ => return vec![],
+        }
+    }
+    found
 }
 
 fn inserted_value<'a>(

@@ -6,7 +6,7 @@ use crate::parse::tree::{Distinctness, Expr, FromClause, Literal, OneSelect, Res
 use crate::refuse::{R, no};
 use crate::rules::literals::{bare, literal_number};
 use crate::rules::{Id, aggregates, collations, columns, from, order, tagged, windows};
-use crate::scope::{Grouping, Source, as_name};
+use crate::scope::{Grouping, HIDDEN, Source, as_name, is_rowid};
 use crate::types::{Collation, Number, Ty, Val};
 
 pub(crate) fn select<'a>(
@@ -269,7 +269,7 @@ fn results<'a>(
             if let Some(alias) = alias {
                 tr.put(" AS ");
                 tr.name(&plain(as_name(alias)))?;
-            } else if let Some(column) = picks(tr, expr) {
+            } else if let Some(column) = picks(tr, expr).or_else(|| hidden(tr, expr)) {
                 tr.put(" AS ");
                 tr.name(&column)?;
             }
@@ -282,6 +282,17 @@ fn results<'a>(
         ResultColumn::Star => star(tr, None, distinct, collect, outputs),
         ResultColumn::TableStar(table) => star(tr, Some(&plain(table.0)), distinct, collect, outputs),
     })
+}
+
+/// The name that SQLite gives to a result that is a hidden rowid.
+fn hidden(tr: &Tr, expr: &Expr) -> Option<String> {
+    let (table, name) = match expr {
+        Expr::Id(id) => (None, plain(id.0)),
+        Expr::Qualified(table, column) => (Some(plain(table.0)), plain(column.0)),
+        _ => return None,
+    };
+    let found = is_rowid(&name).then(|| tr.find(table.as_deref(), &name).ok()?)??;
+    (found.column == HIDDEN).then(|| name.into_owned())
 }
 
 /// The name of a result column whose value comes from the row of the only min() or max(), for which the server would
@@ -318,7 +329,7 @@ fn star(tr: &mut Tr, table: Option<&str>, distinct: bool, collect: bool, outputs
     if table.is_none() && sources.iter().any(|s| s.mixed || s.right) {
         return no(Id::FullJoin, "*", "in this join the shared column is a mix of both tables; name the columns");
     }
-    let spelled = sources.iter().any(|s| s.spelled);
+    let spelled = sources.iter().any(|s| s.spelled || s.columns.hides_one());
     if joined && table.is_none() {
         tr.fire(Id::Star);
     }

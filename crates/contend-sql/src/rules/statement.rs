@@ -15,8 +15,9 @@ use crate::rules::{Id, ddl, indexes, insert, session, tagged, triggers, update, 
 pub(crate) fn created(text: &str, statement: &Stmt, catalogue: &Catalogue) -> R<Option<Catalogue>> {
     match statement {
         Stmt::CreateTable { body: CreateTableBody::ColumnsAndConstraints { .. }, .. } => {
-            let Catalogue { held, columns_made, .. } = catalogue;
-            let mut own = Catalogue { held: held.clone(), columns_made: *columns_made, ..Catalogue::default() };
+            let Catalogue { held, columns_made, keeps_rowids, .. } = catalogue;
+            let (columns_made, keeps_rowids) = (*columns_made, *keeps_rowids);
+            let mut own = Catalogue { held: held.clone(), columns_made, keeps_rowids, ..Catalogue::default() };
             own.take_in(text, statement)?;
             Ok(Some(own))
         }

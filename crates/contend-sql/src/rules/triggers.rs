@@ -147,12 +147,12 @@ fn trigger_parts<'a>(
         return no(Id::Triggers, token, "a trigger with parameters");
     }
     if time == TriggerTime::Before
-        && let (Some(rowid), TriggerEvent::Insert) = (table.rowid, trigger.event)
+        && let (Some(rowid), TriggerEvent::Insert) = (table.rowid_name(), trigger.event)
     {
         let mut key = String::new();
         push_name(&mut key, "new");
         key.push('.');
-        push_name(&mut key, &table.columns[rowid].name);
+        push_name(&mut key, rowid);
         if format!("{when}{body}").contains(&key) {
             return no(Id::Triggers, token, "the key of a row that is not stored yet");
         }

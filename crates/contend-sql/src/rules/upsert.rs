@@ -7,6 +7,7 @@ use crate::emit::{Extra, Tr, plain};
 use crate::parse::tree::{Expr, Literal, OneSelect, ResolveType, ResultColumn, Select, Set, Upsert, UpsertDo};
 use crate::refuse::{R, no};
 use crate::rules::changes::source;
+use crate::rules::compare::FOLD_POSTGRES;
 use crate::rules::literals::bare;
 use crate::rules::{Id, assign, changes, keys};
 use crate::scope::Scope;
@@ -60,7 +61,8 @@ pub(crate) fn upsert<'a>(tr: &mut Tr<'a>, table: &'a Table, upsert: &'a Upsert<'
             tr.place.upsert = Some(table);
             let update = tr.at();
             if tr.postgres {
-                do_update(tr, table, target.as_deref(), sets, where_clause.as_ref())?;
+                let target = target.map_or_else(|| only_key(tr, table, positions).map(<[usize]>::to_vec), Ok)?;
+                do_update(tr, table, Some(&target), sets, where_clause.as_ref())?;
             } else {
                 only_conflict(tr, table, positions, target.as_deref())?;
                 if where_clause.is_some() {
@@ -87,6 +89,21 @@ pub(crate) fn upsert<'a>(tr: &mut Tr<'a>, table: &'a Table, upsert: &'a Upsert<'
     }
 }
 
+/// The only key with which new rows can conflict.
+fn only_key<'a>(tr: &Tr<'a>, table: &'a Table, positions: &[usize]) -> R<&'a [usize]> {
+    let catalogue = tr.input.catalogue;
+    let is_numbered = |set: &[usize]| table.rowid.is_some_and(|r| set == [r] && !positions.contains(&r));
+    let mut sets = catalogue.unique_sets(table).filter(|set| !is_numbered(set));
+    match (sets.next(), sets.next()) {
+        _ if catalogue.has_odd_unique_index(table) => {
+            no(Id::Upsert, "CONFLICT", "a unique index over part of the rows or an expression could conflict too")
+        }
+        (Some(only), None) => Ok(only),
+        (None, _) => no(Id::Upsert, "CONFLICT", "DO UPDATE where no key can conflict"),
+        _ => no(Id::Upsert, "CONFLICT", "DO UPDATE without a target, where more than one unique key can conflict"),
+    }
+}
+
 fn do_update<'a>(
     tr: &mut Tr<'a>,
     table: &'a Table,
@@ -94,9 +111,6 @@ fn do_update<'a>(
     sets: &'a [Set<'a>],
     condition: Option<&'a Expr<'a>>,
 ) -> R<()> {
-    if target.is_none() {
-        return no(Id::Upsert, "CONFLICT", "DO UPDATE without a target");
-    }
     tr.put(" ON CONFLICT ");
     put_target(tr, table, target)?;
     tr.put("DO UPDATE SET ");
@@ -125,9 +139,6 @@ pub(crate) fn conflict_target(tr: &mut Tr, table: &Table, upsert: &Upsert) -> R<
             if !tr.input.catalogue.unique_sets(table).any(same) {
                 return no(Id::Upsert, "CONFLICT", "no unique key has exactly these columns");
             }
-            if positions.iter().any(|p| table.columns[*p].collation != Collation::Binary) {
-                return no(Id::Collation, "CONFLICT", "the key ignores case");
-            }
             Ok(Some(positions))
         }
         None => no(Id::Upsert, "CONFLICT", "the target is an expression"),
@@ -137,7 +148,18 @@ pub(crate) fn conflict_target(tr: &mut Tr, table: &Table, upsert: &Upsert) -> R<
 pub(crate) fn put_target(tr: &mut Tr, table: &Table, target: Option<&[usize]>) -> R<()> {
     let Some(target) = target else { return Ok(()) };
     tr.put("(");
-    tr.list(target, |tr, p| tr.name(&table.columns[*p].name))?;
+    tr.list(target, |tr, p| {
+        let column = &table.columns[*p];
+        let start = tr.at();
+        tr.name(&column.name)?;
+        match column.collation {
+            Collation::Binary => {}
+            // The term of its unique index.
+            Collation::NoCase if tr.postgres => tr.wrap(start, FOLD_POSTGRES.0, FOLD_POSTGRES.1),
+            _ => return no(Id::Collation, "CONFLICT", "the key ignores case or spaces"),
+        }
+        Ok(())
+    })?;
     tr.put(") ");
     Ok(())
 }
@@ -222,23 +244,18 @@ pub(crate) fn replace<'a>(tr: &mut Tr<'a>, table: &'a Table, written: &Written<'
     tr.put(" ON CONFLICT ");
     put_target(tr, table, Some(target))?;
     tr.put("DO UPDATE SET ");
-    let columns = (0..table.columns.len()).filter(|p| !target.contains(p) && !table.columns[*p].generated);
-    let columns: Vec<usize> = columns.collect();
-    if columns.is_empty() {
-        let column = &table.columns[target[0]].name;
-        tr.name(column)?;
-        tr.put(" = excluded.");
-        return tr.name(column);
+    let left = (0..table.columns.len()).filter(|p| !target.contains(p) && !table.columns[*p].generated);
+    let given = |p: usize| (table.columns[p].name.as_str(), positions.contains(&p) || table.rowid == Some(p));
+    let mut sets: Vec<(&str, bool)> = left.map(given).collect();
+    if sets.is_empty() {
+        sets.push((&table.columns[target[0]].name, true));
     }
-    tr.list(columns, |tr, p| {
-        tr.name(&table.columns[p].name)?;
-        if positions.contains(&p) || table.rowid == Some(p) {
-            tr.put(" = excluded.");
-            tr.name(&table.columns[p].name)
-        } else {
-            tr.put(" = DEFAULT");
-            Ok(())
-        }
+    // To SQLite the row is a new one.
+    sets.extend(table.hidden.iter().map(|hidden| (hidden.name.as_str(), false)));
+    tr.list(sets, |tr, (name, is_given)| {
+        tr.name(name)?;
+        tr.put(if is_given { " = excluded." } else { " = DEFAULT" });
+        if is_given { tr.name(name) } else { Ok(()) }
     })
 }
 

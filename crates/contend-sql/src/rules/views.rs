@@ -1,9 +1,10 @@
 //! CREATE VIEW and CREATE TABLE AS, whose columns come from a query; and columns that replace an index.
 
+use crate::catalogue::{Kind, Table};
 use crate::emit::{Tr, Wanted, plain};
 use crate::parse::tree::{IndexedColumn, QualifiedName, Select};
 use crate::refuse::{R, no};
-use crate::rules::ddl::Created;
+use crate::rules::ddl::{self, Created};
 use crate::rules::{Id, from};
 use crate::types::Ty;
 
@@ -75,5 +76,16 @@ pub(crate) fn create_table_as<'a>(tr: &mut Tr<'a>, created: Created<'a>, select:
     tr.either("", " ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin");
     tr.put(" AS ");
     tr.query(select, Wanted::Columns)?;
+    if tr.input.catalogue.keeps_rowids && !temporary {
+        let mut table = Table::new(plain(name.name.0).into_owned(), Kind::Table);
+        table.keep_rowid();
+        let created = std::mem::take(&mut tr.out.sql);
+        tr.put("ALTER TABLE ");
+        tr.name(&table.name)?;
+        tr.put(" ADD COLUMN ");
+        ddl::hidden_rowid(tr, &table)?;
+        let numbered = std::mem::replace(&mut tr.out.sql, created);
+        tr.out.after.push(numbered);
+    }
     Ok(())
 }

@@ -162,7 +162,8 @@ impl Product for Postgres {
     fn columns(&mut self, table: &str) -> Result<Vec<(String, Option<ParamType>)>> {
         let sql = format!(
             "SELECT column_name::text, data_type::text FROM information_schema.columns \
-             WHERE table_schema = current_schema() AND table_name = {} ORDER BY ordinal_position",
+             WHERE table_schema = current_schema() AND table_name = {} AND column_name <> '_contend_rowid' \
+             ORDER BY ordinal_position",
             literal(table)
         );
         let holds = |ty: &str| match ty {

@@ -1,0 +1,211 @@
+//! Rowids of tables without INTEGER PRIMARY KEY, upserts without a target, texts for integer columns, and queries that SQLite
+//! answers over copies of rows.
+
+use super::programs::both;
+use super::{Stage, fed, text};
+
+const RUN: &str = "import sqlite3, sys\n\
+                   c = sqlite3.connect(sys.argv[1], isolation_level=None)\n\
+                   def run(sql, *values):\n\
+                   \x20   try: print(c.execute(sql, values).fetchall(), c.total_changes)\n\
+                   \x20   except sqlite3.Error as e: print(e)\n";
+
+/// Both servers print what SQLite prints, and no error.
+fn same(script: &str) -> String {
+    let program = format!("{RUN}{script}");
+    let mut said = String::new();
+    for stage in Stage::both() {
+        let (sqlite, shim) = both(&stage, &["python3", "-c", &program], "");
+        assert_eq!(shim, sqlite);
+        assert!(!sqlite.contains("rror"), "{sqlite}");
+        said = sqlite;
+    }
+    said
+}
+
+#[test]
+fn rows_are_in_the_order_of_their_rowids() {
+    let said = same(
+        "run('CREATE TABLE t (a TEXT PRIMARY KEY, b INTEGER)')\n\
+         for a in 'dbca': run('INSERT INTO t VALUES (?, 1)', a)\n\
+         run('SELECT * FROM t ORDER BY rowid')\n\
+         run('SELECT last_insert_rowid()')\n\
+         run('UPDATE t SET b = 2 WHERE rowid = 2')\n\
+         run(\"REPLACE INTO t VALUES ('c', 3)\")\n\
+         run(\"INSERT INTO t VALUES ('d', 4) ON CONFLICT (a) DO UPDATE SET b = excluded.b\")\n\
+         run('SELECT * FROM t ORDER BY ROWID DESC')\n\
+         run('SELECT t.*, a FROM t ORDER BY t.rowid')\n\
+         run('SELECT a FROM t AS x WHERE rowid IN (SELECT rowid FROM t ORDER BY b DESC LIMIT 2) ORDER BY _rowid_')\n\
+         run('DELETE FROM t WHERE rowid IN (SELECT rowid FROM t WHERE b > 1 ORDER BY rowid LIMIT 1)')\n\
+         run('WITH n AS (SELECT rowid, row_number() OVER (ORDER BY a) AS r FROM t) SELECT a, (SELECT r FROM n \
+         WHERE n.rowid = t.rowid) FROM t WHERE t.rowid IN (SELECT rowid FROM n) ORDER BY a')\n\
+         run('ALTER TABLE t ADD COLUMN z TEXT')\n\
+         run('SELECT * FROM t ORDER BY oid')\n\
+         run(\"INSERT INTO t SELECT a || '2', b, a FROM t ORDER BY a\")\n\
+         run('SELECT * FROM t ORDER BY rowid')\n\
+         run('CREATE VIEW v AS SELECT * FROM t')\n\
+         run('SELECT * FROM v ORDER BY a')\n\
+         run('SELECT count(*), (SELECT a FROM t ORDER BY rowid LIMIT 1) FROM v')\n\
+         run('SELECT * FROM t UNION SELECT * FROM t ORDER BY 1')\n\
+         run('DROP VIEW v')\n\
+         run('ALTER TABLE t RENAME TO u')\n\
+         run('ALTER TABLE u DROP COLUMN z')\n\
+         run(\"INSERT INTO u VALUES ('y', 9) RETURNING *\")\n\
+         run('SELECT * FROM u ORDER BY rowid')\n\
+         run('PRAGMA table_info(u)')\n\
+         run('CREATE TABLE w AS SELECT a, b FROM u ORDER BY a DESC')\n\
+         run(\"INSERT INTO w VALUES ('last', 0)\")\n\
+         run('SELECT * FROM w ORDER BY rowid')\n\
+         run('SELECT * FROM w JOIN u USING (a) ORDER BY w.rowid')\n\
+         run('CREATE TABLE k (a TEXT, b TEXT, PRIMARY KEY (a, b))')\n\
+         for a in 'xyx': run(\"REPLACE INTO k VALUES (?, 'b')\", a)\n\
+         run('SELECT a FROM k ORDER BY rowid')\n\
+         run('CREATE TABLE log (a TEXT)')\n\
+         run('CREATE TRIGGER after_k AFTER INSERT ON k BEGIN INSERT INTO log VALUES (new.a); END')\n\
+         for a in 'qp': c.execute(\"INSERT INTO k VALUES (?, 'c')\", a)\n\
+         print(c.execute('SELECT a FROM log ORDER BY rowid').fetchall())\n",
+    );
+    assert!(said.contains("[('d', 1), ('b', 1), ('c', 1), ('a', 1)] 4\n[(4,)]"), "{said}");
+    assert!(said.contains("[('y',), ('x',)]"), "{said}");
+}
+
+/// A migrated table has no rowids, so what depends on them stays refused.
+#[test]
+fn tables_of_a_migrated_file_have_none() {
+    let stage = Stage::start();
+    let path = stage.path("m.db").display().to_string();
+    let made = format!("{RUN}run('CREATE TABLE t (a TEXT)'), run(\"INSERT INTO t VALUES ('b'), ('a')\")\n");
+    let python = |script: &str| ["python3".to_string(), "-c".to_string(), script.to_string(), path.clone()];
+    let mut command = std::process::Command::new("python3");
+    command.args(&python(&made)[1..]);
+    assert!(fed(command, "").status.success());
+    let dsn = stage.dsn();
+    let moved = fed(stage.place.bench.command(&["migrate", &path, "--to", &dsn]), "");
+    assert!(moved.status.success(), "{}", text(&moved.stderr));
+    let asks = format!(
+        "{RUN}c.create_function('mine', 1, str)\n\
+         for sql in 'SELECT a FROM t ORDER BY rowid', 'SELECT mine(a) FROM t ORDER BY rowid', \
+         'SELECT mine(a) FROM t ORDER BY a', 'CREATE TABLE u (a TEXT)', 'SELECT rowid FROM u': run(sql)\n"
+    );
+    let words = python(&asks);
+    let output = fed(stage.shim(&[], &words.each_ref().map(String::as_str)), "");
+    let said = text(&output.stdout);
+    let lines: Vec<&str> = said.lines().collect();
+    let [by_rowid, mine, copied, "[] 0", later] = lines[..] else { panic!("{said}") };
+    for refused in [by_rowid, mine, later] {
+        assert!(refused.contains("has no INTEGER PRIMARY KEY, so the server has no rowid"), "{said}");
+    }
+    assert_eq!(copied, "[('a',), ('b',)] 0");
+}
+
+/// What goes to a server and back has the tables that it had.
+#[test]
+fn hidden_rowids_stay_on_the_server() {
+    for stage in Stage::both() {
+        let script = format!(
+            "{RUN}run('CREATE TABLE t (a TEXT, b INTEGER)')\n\
+             run(\"INSERT INTO t VALUES ('x', 1), ('y', 2)\")\n\
+             run('SELECT * FROM t ORDER BY a'), run('SELECT sql FROM sqlite_master'), run('PRAGMA table_xinfo(t)')\n"
+        );
+        let (sqlite, shim) = both(&stage, &["python3", "-c", &script], "");
+        assert_eq!(shim, sqlite);
+        let shim = stage.path("").canonicalize().expect("a directory").join("shim.db").display().to_string();
+        let (server, _) =
+            stage.server.dsn("geheim").rsplit_once('/').map(|(a, b)| (a.to_string(), b.to_string())).expect("a path");
+        let back = stage.path("back.db").display().to_string();
+        let from = match stage.is_mariadb() {
+            true => format!("{server}/{}", shim.replace('/', "%2F")),
+            false => stage.dsn(),
+        };
+        let output = fed(stage.place.bench.command(&["migrate", &from, "--to", &back]), "");
+        assert!(output.status.success(), "{}{}", text(&output.stdout), text(&output.stderr));
+    }
+}
+
+#[test]
+fn an_upsert_without_a_target_updates_the_row_of_the_only_key() {
+    let said = same(
+        "run('CREATE TABLE o (id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL COLLATE NOCASE, v TEXT, n INTEGER)')\n\
+         run('CREATE UNIQUE INDEX o_name ON o (name)')\n\
+         for name, v in ('a', '1'), ('b', '2'), ('A', '3'):\n\
+         \x20   run('INSERT INTO o (name, v) SELECT CAST(column1 AS TEXT), CAST(column2 AS TEXT) FROM (VALUES (?, ?)) WHERE true \
+         ON CONFLICT DO UPDATE SET name = CAST(excluded.name AS TEXT), v = excluded.v', name, v)\n\
+         run('SELECT id, name, v FROM o ORDER BY id')\n\
+         run(\"INSERT INTO o (name, v) VALUES ('B', '4') ON CONFLICT (name) DO UPDATE SET v = o.v || excluded.v\")\n\
+         run(\"INSERT INTO o (name, v) VALUES ('b', '5') ON CONFLICT (name) DO NOTHING\")\n\
+         run('SELECT id, name, v FROM o ORDER BY id')\n\
+         run(\"INSERT INTO o (name, v, n) SELECT 'c', '6', '007' WHERE true\")\n\
+         run(\"INSERT INTO o (name, v, n) SELECT name || '2', '1e2', '1e2' FROM o WHERE id = 1\")\n\
+         run('SELECT name, v, n, typeof(v), typeof(n) FROM o ORDER BY name')\n",
+    );
+    assert!(said.contains("[(1, 'A', '3'), (2, 'b', '2')]"), "{said}");
+    assert!(said.contains("('c', '6', 7, 'text', 'integer')"), "{said}");
+}
+
+/// With two keys SQLite decides by the first that conflicts.
+#[test]
+fn an_upsert_without_a_target_is_refused_where_two_keys_may_conflict() {
+    let stage = Stage::start();
+    let script = format!(
+        "{RUN}run('CREATE TABLE o (a TEXT UNIQUE, b TEXT UNIQUE)')\n\
+         run(\"INSERT INTO o VALUES ('a', 'b') ON CONFLICT DO UPDATE SET a = 'x'\")\n"
+    );
+    let output = fed(stage.shim(&[], &["python3", "-c", &script, &stage.path("a.db").display().to_string()]), "");
+    let said = text(&output.stdout);
+    assert!(said.contains("where more than one unique key can conflict"), "{said}");
+}
+
+/// Functions of the program, temporary tables next to others, and what has no translation.
+#[test]
+fn sqlite_answers_over_copies_what_the_server_cannot() {
+    let said = same(
+        "c.create_function('month', 1, lambda date: None if date is None else int(date[5:7]))\n\
+         c.create_function('uses', 1, lambda x: c.execute('SELECT count(*) FROM p').fetchone()[0])\n\
+         run('CREATE TABLE p (id INTEGER PRIMARY KEY, day TEXT, state TEXT COLLATE NOCASE, x REAL, y BLOB)')\n\
+         run('CREATE TABLE e (id INTEGER PRIMARY KEY, z)')\n\
+         run(\"INSERT INTO e VALUES (1, 1), (2, 'two'), (3, 0.1), (4, NULL), (5, x'00')\")\n\
+         run('CREATE TABLE q (p INTEGER REFERENCES p, half INTEGER GENERATED ALWAYS AS (p / 2))')\n\
+         run('CREATE VIEW v AS SELECT p.*, q.p AS other FROM p JOIN q ON q.p = p.id')\n\
+         for i in range(1, 8): run('INSERT INTO p VALUES (?, ?, ?, ?, ?)', i, f'2026-{i % 3 + 1:02}-01' if i % 4 else None, \
+         'open', i / 3, bytes([i]))\n\
+         for i in (3, 2, 9): run('INSERT INTO q (p) VALUES (?)', i)\n\
+         run('SELECT month(day), count(*), sum(x) FROM p GROUP BY month(day) ORDER BY 1')\n\
+         run('SELECT p.id, typeof(z), z, y FROM p JOIN e USING (id) WHERE month(day) IN (?, 1) ORDER BY id', 2)\n\
+         run('SELECT state, count(*) FROM p GROUP BY state')\n\
+         run('SELECT month(day), other FROM v ORDER BY other')\n\
+         run('SELECT half, p, month(?) FROM q ORDER BY rowid', '2026-07-01')\n\
+         run('SELECT uses(id) FROM p WHERE id < 3')\n\
+         run('SELECT last_insert_rowid()')\n\
+         run('CREATE TEMP TABLE s (n INTEGER)'), run('INSERT INTO s VALUES (1), (2)')\n\
+         run('SELECT n, day FROM s JOIN p ON p.id = n ORDER BY n')\n\
+         run('PRAGMA foreign_keys')\n\
+         run('BEGIN'), run(\"UPDATE p SET day = '2026-12-01' WHERE id = 1\")\n\
+         run('SELECT id FROM p WHERE month(day) = 12'), run('ROLLBACK')\n\
+         run('SELECT id FROM p WHERE month(day) = 12')\n\
+         run('SELECT count(*) FROM p'), run('SELECT n FROM s ORDER BY n')\n",
+    );
+    assert!(said.contains("[('open', 7)]") && said.contains("[(7,), (7,)]"), "{said}");
+}
+
+/// It is listed with its number of rows, and what changes rows is refused.
+#[test]
+fn copies_are_listed_and_change_nothing() {
+    let stage = Stage::start();
+    let script = format!(
+        "{RUN}c.create_function('mine', 1, str)\n\
+         run('CREATE TABLE t (a TEXT)'), run(\"INSERT INTO t VALUES ('x'), ('y')\")\n\
+         run('SELECT mine(a) FROM t'), run(\"DELETE FROM t WHERE mine(a) = 'x'\"), run('SELECT count(*) FROM t')\n\
+         run(\"CREATE TRIGGER g AFTER INSERT ON t BEGIN SELECT RAISE(ABORT, 'no'); END\"), run('SELECT mine(a) FROM t')\n"
+    );
+    let list = stage.path("list").display().to_string();
+    let database = stage.path("a.db").display().to_string();
+    let output = fed(stage.shim(&["--log", &list], &["python3", "-c", &script, &database]), "");
+    let said = text(&output.stdout);
+    assert!(
+        said.contains("[('x',), ('y',)] 2\ncontend shim: mine() is a function") && said.contains("[(2,)]"),
+        "{said}"
+    );
+    assert!(said.ends_with("the server lacks; t has triggers\n"), "{said}");
+    let list = std::fs::read_to_string(stage.path("list")).expect("the list");
+    assert!(list.contains("answered by SQLite over a copy of 2 rows: mine() is a function"), "{list}");
+}
