@@ -46,7 +46,7 @@ pub fn findings(timeline: &Timeline, samples: &[Vec<Sample>]) -> Vec<Finding> {
             let is_outside = outside.is_some() || of_now.iter().any(|of| is_idle(of, pid));
             let cases = [
                 outside,
-                view.long_transaction(pid).filter(|_| !is_outside),
+                view.long_transaction(pid).filter(|_| !is_outside || view.works_more(pid)),
                 view.refused(pid),
                 view.timeout_too_short(pid),
                 view.starvation(pid),
@@ -199,6 +199,11 @@ impl<'t> View<'t> {
             Kind::NoBusyTimeout { refused, holder, holder_sql }
         };
         Some(Case::of_wait(kind, example))
+    }
+
+    /// Whether a process worked under the lock in some of its transactions, and for longer than it paused in others.
+    fn works_more(&self, pid: u32) -> bool {
+        self.tallies.get(&pid).is_some_and(|tally| tally.long.times.total_ns > tally.outside.total_ns)
     }
 
     fn timeout_too_short(&self, pid: u32) -> Option<Case> {

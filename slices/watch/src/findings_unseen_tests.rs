@@ -53,6 +53,40 @@ fn a_pause_of_a_process_that_has_just_started_is_found_if_no_thread_of_it_works(
     assert_eq!(found_since(-1, Some(1), 700).1, [], "a function of the program in a statement from before may sleep");
 }
 
+/// A new process sleeps in a function of its first statement, which began before its calls were visible, and in later ones.
+#[test]
+fn work_that_was_seen_is_found_although_a_first_statement_was_not() {
+    let mut watched = Watched::new();
+    watched.timeline.visible.insert(ONE.pid, SECOND + 30 * MS);
+    watched.timeline.processor_ns = [(ONE.pid, [(ONE.tid, MS)].into())].into();
+    watched.takes(10, ONE);
+    watched.begins(20, WAITER, "INSERT INTO u");
+    for at_ms in (20..700).step_by(100) {
+        watched.lock(at_ms, WAITER, Lock::WalWrite, Change::Refused(Mode::Alone));
+    }
+    watched.does(710, 712, ONE, "UPDATE t SET v = 1");
+    watched.begins(713, ONE, "COMMIT");
+    watched.lock(714, ONE, Lock::WalWrite, Change::Released);
+    watched.ends(715, ONE, 101);
+    assert!(matches!(pause(&watched.found(716)).2, Kind::ProgramHoldsLock { refused: 7, before: None, .. }));
+    watched.ends(720, WAITER, 101);
+    watched.begins(990, ONE, "BEGIN IMMEDIATE");
+    watched.takes(991, ONE);
+    watched.ends(992, ONE, 101);
+    watched.begins(993, ONE, "INSERT INTO t (v) VALUES (slow(1.5))");
+    watched.begins(1_100, WAITER, "INSERT INTO u");
+    for at_ms in (1_100..2_500).step_by(100) {
+        watched.lock(at_ms, WAITER, Lock::WalWrite, Change::Refused(Mode::Alone));
+    }
+    watched.ends(2_500, ONE, 101);
+    watched.begins(2_501, ONE, "COMMIT");
+    watched.lock(2_502, ONE, Lock::WalWrite, Change::Released);
+    watched.ends(2_503, ONE, 101);
+    let found = watched.found(2_600);
+    let is_long = |of: &Finding| of.pid == ONE.pid && matches!(of.case.kind, Kind::LongTransaction { holds: 1, .. });
+    assert!(found.iter().any(is_long), "{found:#?}");
+}
+
 /// The call that took the lock began before its process's calls were visible; its end was seen.
 #[test]
 fn a_call_of_which_only_the_end_was_seen_has_ended_then() {
