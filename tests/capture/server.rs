@@ -304,6 +304,13 @@ fn cancellation_tls_and_the_end_of_the_capture() {
         "{said:?}"
     );
     assert!(said.err.contains("The capture has gaps:"), "{said:?}");
+    for words in [
+        "A study is made of captures of SQLite only",
+        "write a workload file",
+        "this needs a capture with --values=full",
+    ] {
+        assert!(said.err.contains(words), "{words}: {said:?}");
+    }
     drop(idle.stdin.take());
     idle.wait().expect("ended");
     assert_eq!(errors(&shown(&stage.place.bench)), [("57014".to_string(), 1)]);

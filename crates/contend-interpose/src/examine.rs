@@ -156,6 +156,11 @@ impl Code<'_, '_> {
     fn check_entries(&self, own: &Own<'_, '_>, planned: &[Function]) -> Result<(), String> {
         let replaced: Vec<&Function> = planned.iter().filter(|function| function.length > 0).collect();
         let starts: BTreeSet<u64> = replaced.iter().map(|function| function.address).collect();
+        // In its new place it is no call from SQLite's own code.
+        if let Some(caller) = replaced.iter().find(|function| function.calls_first().any(|to| starts.contains(&to))) {
+            let name = String::from_utf8_lossy(caller.name());
+            return Err(format!("{name} begins with a call of another function that is replaced"));
+        }
         let moves = |target: u64| replaced.iter().any(|f| f.address < target && target < f.rest());
         let bodies = own.functions.iter().filter(|function| starts.contains(&function.address));
         for (part, is_elsewhere) in own.parts.iter().map(|part| (*part, true)).chain(bodies.map(|body| (body, false))) {
@@ -339,6 +344,16 @@ mod tests {
         assert_eq!((function.length, function.moved_length, function.fix_count), (8, 8, 1));
         let fix = function.fixes[0];
         assert_eq!((fix.at, fix.end, fix.target), (3, 8, 0x1000 + 8 + 0x100));
+    }
+
+    #[test]
+    fn a_moved_call_is_known() {
+        // call +0x20
+        let function = replaced(b"\xe8\x20\0\0\0\xc3").expect("can be moved");
+        assert_eq!(function.calls_first().collect::<Vec<u64>>(), [0x1000 + 5 + 0x20]);
+        // mov rax, [rip + 0xe8]
+        let function = replaced(b"\x48\x8b\x05\xe8\0\0\0\xc3").expect("can be moved");
+        assert_eq!(function.calls_first().count(), 0);
     }
 
     #[test]

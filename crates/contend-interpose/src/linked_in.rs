@@ -260,23 +260,23 @@ unsafe fn carry_out(base: usize, file: &[u8], plan: &[u8]) -> Option<()> {
         sys::syscall(sys::NR_MUNMAP, area, size);
         return None;
     }
-    let number = real::add(range, |name, number| {
+    let added = real::add(range, |name, tag| {
         let Some(i) = functions.iter().position(|function| function.name() == name) else {
             return null_mut();
         };
         if functions[i].length == 0 {
             (base + functions[i].address as usize) as P
         } else {
-            moved(slot(i), (base, range), &functions[i], number) as P
+            moved(slot(i), (base, range), &functions[i], tag) as P
         }
     });
     let jumps = functions.iter().enumerate().filter(|(_, function)| function.length > 0);
     let jumps = jumps.map(|(i, function)| (place(function), slot(i)));
-    let is_done = number.is_some()
+    let is_done = added.is_some()
         && sys::syscall(sys::NR_MPROTECT, area, size, READ_EXECUTE) == 0
         && exchange((first, code), jumps).is_some();
     if !is_done {
-        number.into_iter().for_each(|number| real::withdraw(number));
+        added.into_iter().for_each(|place| real::withdraw(place));
         sys::syscall(sys::NR_MUNMAP, area, size);
     }
     is_done.then_some(())
@@ -300,7 +300,7 @@ unsafe fn exchange((first, code): (usize, &[u8]), jumps: impl Iterator<Item = (u
 }
 
 /// Writes the thunk of a function and its moved instructions; returns the address of these.
-unsafe fn moved(slot: usize, (base, range): (usize, (usize, usize)), function: &Function, number: u64) -> usize {
+unsafe fn moved(slot: usize, (base, range): (usize, (usize, usize)), function: &Function, tag: usize) -> usize {
     const THUNK: usize = 64;
     let Some(hook) = hooks::tagged_by_name(function.name()) else { return 0 };
     let put = |at: usize, bytes: &[u8]| {
@@ -318,7 +318,7 @@ unsafe fn moved(slot: usize, (base, range): (usize, (usize, usize)), function: &
     put(30, &jump(slot + 30, slot + THUNK));
     // outer: pop rax; mov rax, tag; mov r11, hook; jmp r11
     put(35, &[0x58, 0x48, 0xb8]);
-    put(38, &real::tag(number).to_ne_bytes());
+    put(38, &tag.to_ne_bytes());
     put(46, &[0x49, 0xbb]);
     put(48, &(hook as usize).to_ne_bytes());
     put(56, &[0x41, 0xff, 0xe3]);

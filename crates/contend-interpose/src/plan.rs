@@ -77,6 +77,15 @@ impl Function {
         self.address + u64::from(self.at) + u64::from(self.length)
     }
 
+    /// Functions that its moved instructions call.
+    #[cfg(not(interpose))]
+    pub fn calls_first(&self) -> impl Iterator<Item = u64> {
+        const CALL: u8 = 0xe8;
+        let fixes = self.fixes[..usize::from(self.fix_count)].iter();
+        // The byte before a distance to data names registers, with other bits.
+        fixes.filter(|fix| self.moved[fix.at as usize - 1] == CALL).map(|fix| fix.target)
+    }
+
     pub fn name(&self) -> &[u8] {
         let end = self.name.iter().position(|&byte| byte == 0).unwrap_or(self.name.len());
         &self.name[..end]

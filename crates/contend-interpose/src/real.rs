@@ -4,7 +4,7 @@
 use crate::loader::{self, Scope};
 use crate::sys::{self, P};
 use core::ffi::{c_char, c_int, c_void};
-use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 macro_rules! functions {
     ($($name:ident: $symbol:literal, ($($argument:ty),*) -> $result:ty;)*) => {
@@ -29,8 +29,7 @@ macro_rules! functions {
             }
 
             /// A SQLite that is linked into an object; `find` has its functions, or NULL.
-            unsafe fn linked_in((low, high): (usize, usize), number: u64, find: impl Fn(&[u8]) -> P) -> Real {
-                let tag = tag(number);
+            unsafe fn linked_in((low, high): (usize, usize), (tag, number): (usize, u64), find: impl Fn(&[u8]) -> P) -> Real {
                 $(
                     let symbol = find($symbol.as_bytes());
                     let symbol = if symbol.is_null() { missing as *mut c_void } else { symbol };
@@ -45,12 +44,17 @@ macro_rules! functions {
     };
 }
 
-/// Bits above those of an address: they mark a call of the SQLite with this number that is linked into an object, where
+/// Bits above those of an address: they mark a call of the SQLite in this place that is linked into an object, where
 /// the caller's object can have another one.
 const TAG_SHIFT: u32 = 48;
 
-pub const fn tag(number: u64) -> usize {
-    (number as usize) << TAG_SHIFT
+pub const fn tag(place: usize) -> usize {
+    (place + 1) << TAG_SHIFT
+}
+
+/// An address without its tag.
+const fn untagged(address: usize) -> usize {
+    address & ((1 << TAG_SHIFT) - 1)
 }
 
 type Text = *const c_char;
@@ -137,6 +141,8 @@ const RANGES: usize = 64;
 
 static mut FOUND: [Option<Real>; REALS] = [const { None }; REALS];
 static FOUND_COUNT: AtomicUsize = AtomicUsize::new(0);
+/// How often a SQLite was found: its number is in the records, and is not given again.
+static NUMBERS: AtomicU64 = AtomicU64::new(0);
 /// Objects that have called, with the SQLite of each.
 static mut CALLERS: [(usize, usize, usize); RANGES] = [(0, 0, 0); RANGES];
 static CALLERS_COUNT: AtomicUsize = AtomicUsize::new(0);
@@ -166,12 +172,35 @@ impl Drop for Guard {
     }
 }
 
-/// Entries below the count do not change any more.
+/// Entries below the count change only when the object of a SQLite has been unloaded: then no code refers to them.
 unsafe fn number(i: usize) -> *const Real {
     if i >= FOUND_COUNT.load(Ordering::Acquire) {
         return core::ptr::null();
     }
     (*(&raw const FOUND).cast::<Option<Real>>().add(i)).as_ref().map_or(core::ptr::null(), |real| real)
+}
+
+/// Whether a SQLite was linked into an object that has been unloaded; in this range is other code now.
+unsafe fn is_gone(real: &Real, range: (usize, usize)) -> bool {
+    let (low, high) = (untagged(real.low), untagged(real.high));
+    real.low != low && ((low < range.1 && range.0 < high) || loader::object(low).is_none())
+}
+
+/// A place for another SQLite, with code in this range. The lock is held.
+unsafe fn free_place(range: (usize, usize)) -> Option<usize> {
+    let count = FOUND_COUNT.load(Ordering::Acquire);
+    let gone = (0..count).find(|&i| is_gone(&*number(i), range));
+    gone.or_else(|| (count < REALS).then_some(count))
+}
+
+/// Puts a SQLite into a free place. The lock is held.
+unsafe fn put(place: usize, real: Real) {
+    *(&raw mut FOUND).cast::<Option<Real>>().add(place) = Some(real);
+    FOUND_COUNT.fetch_max(place + 1, Ordering::Release);
+}
+
+fn next_number() -> u64 {
+    NUMBERS.fetch_add(1, Ordering::Relaxed) + 1
 }
 
 /// The SQLite of a scope, added if it is new. The lock is held.
@@ -182,40 +211,37 @@ unsafe fn of_scope(scope: &Scope) -> Option<usize> {
         return None;
     }
     let known = (0..count).find(|&i| (*number(i)).step as usize == step);
-    if known.is_some() || count == REALS {
+    if known.is_some() {
         return known;
     }
-    let real = Real::find(scope, count as u64 + 1)?;
-    *(&raw mut FOUND).cast::<Option<Real>>().add(count) = Some(real);
-    FOUND_COUNT.store(count + 1, Ordering::Release);
-    Some(count)
+    let place = free_place((0, 0))?;
+    put(place, Real::find(scope, next_number())?);
+    Some(place)
 }
 
-/// Adds a SQLite that is linked into an object; `find` also gets its number. `None` if there is no space.
+/// Adds a SQLite that is linked into an object; `find` also gets its tag. `None` if there is no space.
 ///
 /// # Safety
 /// `find` has functions of SQLite.
-pub unsafe fn add(range: (usize, usize), find: impl Fn(&[u8], u64) -> P) -> Option<u64> {
+pub unsafe fn add(range: (usize, usize), find: impl Fn(&[u8], usize) -> P) -> Option<usize> {
     let _guard = Guard::lock();
-    let count = FOUND_COUNT.load(Ordering::Acquire);
-    if count == REALS {
-        return None;
-    }
-    let number = count as u64 + 1;
-    let real = Real::linked_in(range, number, |name| find(name, number));
-    *(&raw mut FOUND).cast::<Option<Real>>().add(count) = Some(real);
-    FOUND_COUNT.store(count + 1, Ordering::Release);
-    Some(number)
+    let place = free_place(range)?;
+    let tag = tag(place);
+    put(place, Real::linked_in(range, (tag, next_number()), |name| find(name, tag)));
+    Some(place)
 }
 
-/// Takes the last one back, whose functions were not replaced.
+/// Takes one back, whose functions were not replaced.
 ///
 /// # Safety
 /// Nothing has called it.
-pub unsafe fn withdraw(added: u64) {
+pub unsafe fn withdraw(place: usize) {
     let _guard = Guard::lock();
-    if FOUND_COUNT.load(Ordering::Acquire) as u64 == added {
-        FOUND_COUNT.store(added as usize - 1, Ordering::Release);
+    if FOUND_COUNT.load(Ordering::Acquire) == place + 1 {
+        FOUND_COUNT.store(place, Ordering::Release);
+    } else if let Some(real) = &mut *(&raw mut FOUND).cast::<Option<Real>>().add(place) {
+        // In no object, so the place is free.
+        (real.low, real.high) = (tag(place), tag(place));
     }
 }
 
@@ -223,7 +249,7 @@ pub unsafe fn withdraw(added: u64) {
 pub fn is_linked_in(address: usize) -> bool {
     let count = FOUND_COUNT.load(Ordering::Acquire);
     // SAFETY: entries below the count exist.
-    (0..count).any(|i| unsafe { (*number(i)).holds(address | tag(i as u64 + 1)) })
+    (0..count).any(|i| unsafe { (*number(i)).holds(address | tag(i)) })
 }
 
 /// The SQLite that a call from this address is meant for.

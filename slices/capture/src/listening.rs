@@ -92,6 +92,9 @@ fn finish(out: &Path, manifest: &mut Manifest) -> Result<()> {
     manifest.status = Some(i32::from(OK));
     manifest.write(out)?;
     say_what_there_is(manifest, &trace, out);
+    if let Err(why) = manifest.needs_sqlite("A study") {
+        say(&format!("No study can be made of it: {why:#}"));
+    }
     Ok(())
 }
 

@@ -277,10 +277,12 @@ impl Manifest {
     pub fn needs_sqlite(&self, what: &str) -> Result<()> {
         match &self.server {
             Some(server) => bail!(
-                "{what} is made of captures of SQLite only: this one is of {}, whose tables and rows are not in it. \
-                 Write a workload file (docs/workload-file.md), or repeat the capture: contend replay DIR --to {}://...",
+                "{what} is made of captures of SQLite only: this one is of {}, whose tables and rows are not in it. For a \
+                 study of that server write a workload file (docs/workload-file.md). To carry out the captured statements \
+                 again: contend replay DIR --to {}://...{}",
                 server.address,
-                server.engine
+                server.engine,
+                if self.values == Values::Hash { " (this needs a capture with --values=full)" } else { "" }
             ),
             None => Ok(()),
         }

@@ -1,6 +1,6 @@
 //! SQLite that is linked into a program or library.
 
-use super::super::{capture, database, has, script, shown};
+use super::super::{capture, counts, database, has, make, script, shown};
 use super::has_all_of_the_program;
 use crate::support::{Bench, Said};
 use std::path::PathBuf;
@@ -97,6 +97,55 @@ fn libraries_that_are_loaded_later_are_captured() {
     let said = captured(&bench, &[&program, &library]);
     assert!(said.err.contains("Nothing is known to be missing"), "{said:?}");
     has_all_of_the_program(&bench);
+}
+
+/// A program that loads a library, opens a database with the library's own SQLite, and unloads it, ten times.
+const RELOADS: &str = r#"
+#include <dlfcn.h>
+int main(int argc, char **argv) {
+    for (int i = 0; i < 10; i++) {
+        void *library = dlopen(argv[1], RTLD_NOW);
+        int (*run)(const char *) = (int (*)(const char *))dlsym(library, "run_once");
+        if (!run || run(argv[2])) return 1;
+        dlclose(library);
+        if (dlopen(argv[1], RTLD_NOW | RTLD_NOLOAD)) return 2;
+    }
+    return 0;
+}
+"#;
+const ONCE: &str = r#"
+#include <stddef.h>
+int sqlite3_open(const char *, void **);
+int sqlite3_exec(void *, const char *, void *, void *, char **);
+int sqlite3_close(void *);
+int run_once(const char *path) {
+    void *db;
+    if (sqlite3_open(path, &db)) return 1;
+    int rc = sqlite3_exec(db, "INSERT INTO thing (name) VALUES ('again')", NULL, NULL, NULL);
+    return sqlite3_close(db) || rc;
+}
+"#;
+
+#[test]
+fn a_library_that_is_unloaded_makes_room_for_the_next_one() {
+    let Some(archive) = archive() else { return };
+    let bench = Bench::new();
+    let [program, library] = ["reloads", "once.so"].map(|name| bench.path(name).display().to_string());
+    let archive = archive.display().to_string();
+    for (name, source, args) in [
+        ("reloads.c", RELOADS, &["-o", &program, "-ldl"][..]),
+        ("once.c", ONCE, &["-o", &library, "-shared", "-fPIC", "-Wl,--exclude-libs,ALL", &archive, "-lm", "-lpthread"]),
+    ] {
+        let file = bench.path(name);
+        std::fs::write(&file, source).expect("written");
+        let built = Command::new("cc").arg(&file).args(args).output().expect("cc");
+        assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    }
+    make(&bench, "app.db", "CREATE TABLE thing (id INTEGER PRIMARY KEY, name TEXT)");
+    let path = database(&bench).display().to_string();
+    let said = capture(&bench, &[], &[&program, &library, &path]).exits(0);
+    assert!(said.err.contains("Nothing is known to be missing"), "{said:?}");
+    assert_eq!(counts(&shown(&bench), "INSERT INTO thing")[0], 10, "{said:?}");
 }
 
 #[test]

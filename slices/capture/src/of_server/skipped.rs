@@ -2,7 +2,7 @@
 
 use crate::attach::names_one_of;
 use crate::sql::{Token, tokens};
-use crate::statement::{statements, word};
+use crate::statement::{statements, without_quotes, word};
 use crate::trace::{Call, Value};
 use std::collections::BTreeSet;
 
@@ -20,6 +20,8 @@ const NOT_CAPTURED: &str = "without captured text or values";
 const ROWS: &str = "with rows or files (COPY, LOAD DATA, INTO OUTFILE)";
 const WHOLE_SERVER: &str = "about the whole server (databases, users, rights, global settings, other connections)";
 const OTHER_DATABASE: &str = "with the name of another database of the server";
+const COMPUTED: &str = "with a statement in a variable or an expression (PREPARE, EXECUTE IMMEDIATE)";
+const NOT_PREPARED: &str = "of PREPARE that were left out";
 const FORM: &str = "about the form of strings, which are stored in the standard form";
 
 /// Why a call is left out, as it follows "1 statement". `others`: databases of MariaDB that a statement must not name.
@@ -38,8 +40,70 @@ fn why_of(sql: &str, is_mariadb: bool, others: &BTreeSet<String>) -> Option<&'st
     {
         return Some(NOT_CAPTURED);
     }
-    let of_one = statements(&all).into_iter().find_map(|place| of_statement(&all[place], is_mariadb));
+    let of_one = statements(&all).into_iter().find_map(|place| {
+        let statement = &all[place];
+        of_statement(statement, is_mariadb).or_else(|| match inner(statement).filter(|_| is_mariadb)? {
+            Inner::Text(sql) => why_of(&sql, is_mariadb, others),
+            Inner::Computed => Some(COMPUTED),
+        })
+    });
     of_one.or_else(|| (is_mariadb && names_one_of(sql, others)).then_some(OTHER_DATABASE))
+}
+
+/// The statement in a statement of MariaDB.
+enum Inner {
+    Text(String),
+    Computed,
+}
+
+/// That of `PREPARE name FROM` and `EXECUTE IMMEDIATE`.
+fn inner(statement: &[Token]) -> Option<Inner> {
+    let from = match (word(statement, 0).as_str(), word(statement, 1).as_str()) {
+        ("prepare", _) => 1 + statement.iter().position(|token| token.is_word("from"))?,
+        ("execute", "immediate") => 2,
+        _ => return None,
+    };
+    let (Token::Literal(text) | Token::Word(text), rest) = statement.get(from..)?.split_first()? else {
+        return Some(Inner::Computed);
+    };
+    let quote = text.chars().next().filter(|quote| ['\'', '"'].contains(quote));
+    let inside = quote.and_then(|quote| text.strip_prefix(quote)?.strip_suffix(quote));
+    let is_all = rest.first().is_none_or(|next| next.is_word("using"));
+    // Captured texts have quotes doubled.
+    let text = |inside: &str| inside.replace("''", "'").replace("\"\"", "\"");
+    Some(inside.filter(|_| is_all).map_or(Inner::Computed, |inside| Inner::Text(text(inside))))
+}
+
+/// Prepared statements that were left out, by connection and name.
+#[derive(Default)]
+pub struct Unprepared(BTreeSet<(u64, String)>);
+
+impl Unprepared {
+    /// Why a call is left out, of which this reason is known: it also is if it needs a statement that was left out.
+    pub fn why(&mut self, call: &Call, why: Option<&'static str>) -> Option<&'static str> {
+        let Some((name, is_made)) = prepared(&call.sql) else { return why };
+        let name = (call.connection, name);
+        if !is_made {
+            return why.or_else(|| self.0.contains(&name).then_some(NOT_PREPARED));
+        }
+        let _ = if why.is_some() { self.0.insert(name) } else { self.0.remove(&name) };
+        why
+    }
+}
+
+/// The name in `PREPARE name`, or in `EXECUTE name` and `DEALLOCATE PREPARE name`; whether it is the first.
+fn prepared(sql: &str) -> Option<(String, bool)> {
+    let all = tokens(sql);
+    let at = match (word(&all, 0).as_str(), word(&all, 1).as_str()) {
+        ("execute", "immediate") => return None,
+        ("prepare" | "execute", _) => 1,
+        ("deallocate" | "drop", "prepare") => 2,
+        _ => return None,
+    };
+    match all.get(at)? {
+        Token::Word(name) => Some((without_quotes(name).to_lowercase(), all[0].is_word("prepare"))),
+        _ => None,
+    }
 }
 
 /// Whether a literal is a stand-in, as for passwords.
@@ -105,8 +169,31 @@ mod tests {
             ("CREATE TABLE t (password text DEFAULT '#0123456789abcdef')", false, Some(NOT_CAPTURED)),
             ("a_text_of_more_than_1_MiB", true, Some(NOT_CAPTURED)),
             ("SET standard_conforming_strings = off", false, Some(FORM)),
+            ("PREPARE s FROM 'SELECT ''KILL 5'''", true, None),
+            ("PREPARE s FROM 'SET GLOBAL x = 1'", true, Some(WHOLE_SERVER)),
+            ("EXECUTE IMMEDIATE 'INSERT INTO logs.t VALUES (''a'')'", true, Some(OTHER_DATABASE)),
+            ("EXECUTE IMMEDIATE \"KILL 5\"", true, Some(WHOLE_SERVER)),
+            ("EXECUTE IMMEDIATE 'INSERT INTO t VALUES (?)' USING 5", true, None),
+            ("PREPARE s FROM @text", true, Some(COMPUTED)),
+            ("EXECUTE IMMEDIATE CONCAT('SET ', 'GLOBAL x = 1')", true, Some(COMPUTED)),
+            ("EXECUTE IMMEDIATE 'SET ' 'GLOBAL x = 1'", true, Some(COMPUTED)),
+            ("PREPARE s AS SELECT 1 FROM t", false, None),
         ] {
             assert_eq!(why_of(sql, is_mariadb, &others), why, "{sql}");
+        }
+    }
+
+    #[test]
+    fn prepared_statements_are_known_by_their_names() {
+        for (sql, name) in [
+            ("PREPARE Kills FROM 'KILL 5'", Some(("kills", true))),
+            ("EXECUTE `kills` USING @a", Some(("kills", false))),
+            ("DEALLOCATE PREPARE kills", Some(("kills", false))),
+            ("DROP PREPARE kills", Some(("kills", false))),
+            ("EXECUTE IMMEDIATE 'KILL 5'", None),
+            ("DROP TABLE kills", None),
+        ] {
+            assert_eq!(prepared(sql), name.map(|(name, is_made)| (name.to_string(), is_made)), "{sql}");
         }
     }
 }

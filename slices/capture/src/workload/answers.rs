@@ -24,12 +24,17 @@ pub struct LockErrors {
     count: usize,
     /// Those of calls that did not wait although they had a busy timeout: a longer one changes nothing for them.
     never_waited: usize,
+    /// Whether some waited for long: these may need a longer busy timeout.
+    pub gave_up: bool,
     per_1000: f64,
     /// Whether the program writes.
     has_writes: bool,
     /// Why a run can be without lock errors, as sentences with blanks.
     why_none: String,
 }
+
+/// A call that waited for this time and was refused has given up, and was not refused for another reason.
+const LONG_WAIT_NS: u64 = 100_000_000;
 
 /// Quick windows are multiples of this.
 const STEP_NS: u64 = 100_000_000;
@@ -44,11 +49,14 @@ impl LockErrors {
         let count = known.trace.calls.iter().filter(|call| is_refused(call)).count();
         let never_waits = |call: &&Call| call.may_wait && call.waited_ns + call.prepare.1 == 0;
         let never_waited = known.trace.calls.iter().filter(|call| is_refused(call)).filter(never_waits).count();
+        let waited_long = |call: &Call| is_refused(call) && call.waited_ns + call.prepare.1 >= LONG_WAIT_NS;
+        let gave_up = known.trace.calls.iter().any(waited_long);
         let met = |attempt: &&Transaction| attempt.calls.iter().any(|&i| is_refused(&known.trace.calls[i]));
         let (failed, all) = (known.transactions.iter().filter(met).count(), known.transactions.len());
         let has_writes = known.groups.iter().any(|group| group.writes);
         let why_none = longest.map_or(String::new(), |longest| longest.why_none(busy_timeout_ms));
-        LockErrors { count, never_waited, per_1000: 1000.0 * failed as f64 / all.max(1) as f64, has_writes, why_none }
+        let per_1000 = 1000.0 * failed as f64 / all.max(1) as f64;
+        LockErrors { count, never_waited, gave_up, per_1000, has_writes, why_none }
     }
 
     /// Writes the question whether a contender removes them. The captured number is scaled with the ratio of both rates in
@@ -292,7 +300,8 @@ mod tests {
         assert_eq!(longest.quick_window_ms(6), 2_400, "three in 14.1 s");
 
         let why_none = longest.why_none(5_000);
-        let errors = LockErrors { count: 1_060, never_waited: 1_000, per_1000: 557.308, has_writes: true, why_none };
+        let (count, never_waited, gave_up) = (1_060, 1_000, true);
+        let errors = LockErrors { count, never_waited, gave_up, per_1000: 557.308, has_writes: true, why_none };
         errors.write_answer(&mut out, "WAL", false);
         let answer: Vec<&str> = out.lines().collect();
         let of =

@@ -122,31 +122,51 @@ pub struct Contender {
 pub const CAPTURED: &str = "as captured";
 
 /// A change of settings, and its name.
-type Change = (&'static str, fn(&mut Settings));
+type Change = (String, Box<dyn Fn(&mut Settings)>);
 
 /// Changes that may remove lock errors and that the program does not have yet.
-fn changes(now: &Settings) -> Vec<Change> {
-    let all: [(bool, Change); 3] = [
-        (now.journal_mode != "wal", ("WAL", |settings| settings.journal_mode = "wal".into())),
-        (now.begin == Some("deferred"), ("BEGIN IMMEDIATE", |settings| settings.begin = Some("immediate"))),
-        (now.busy_timeout < 5_000, ("a busy timeout of 5 s", |settings| settings.busy_timeout = 5_000)),
-    ];
-    all.into_iter().filter(|(differs, _)| *differs).map(|(_, change)| change).collect()
+fn changes(now: &Settings, longer_ms: Option<i64>) -> Vec<Change> {
+    let mut all: Vec<Change> = vec![];
+    if now.journal_mode != "wal" {
+        all.push(("WAL".into(), Box::new(|settings| settings.journal_mode = "wal".into())));
+    }
+    if now.begin == Some("deferred") {
+        all.push(("BEGIN IMMEDIATE".into(), Box::new(|settings| settings.begin = Some("immediate"))));
+    }
+    if let Some(ms) = longer_ms {
+        let label = format!("a busy timeout of {} s", ms / 1_000);
+        all.push((label, Box::new(move |settings| settings.busy_timeout = ms)));
+    }
+    all
 }
 
-pub fn contenders(now: &Settings, may_share: bool) -> Vec<Contender> {
+/// The busy timeout in ms that may remove lock errors: 5 s, or if the program has that and calls gave up nevertheless, twice the
+/// longest time for which the program held the lock, and at least twice the captured timeout.
+pub fn longer_timeout(now: &Settings, gave_up: bool, longest_ns: u64) -> Option<i64> {
+    const STEP_MS: i64 = 5_000;
+    const MOST_MS: i64 = 60_000;
+    if now.busy_timeout < STEP_MS {
+        return Some(STEP_MS);
+    }
+    let twice = 2 * now.busy_timeout.min(MOST_MS).max((longest_ns / 1_000_000).cast_signed().min(MOST_MS));
+    let longer = ((twice + STEP_MS - 1) / STEP_MS * STEP_MS).min(MOST_MS);
+    (gave_up && longer > now.busy_timeout).then_some(longer)
+}
+
+/// The captured settings and those with changes, also with a busy timeout of `longer_ms`.
+pub fn contenders(now: &Settings, longer_ms: Option<i64>, may_share: bool) -> Vec<Contender> {
     let with = |label: String, changes: &[Change]| {
         let mut settings = now.clone();
         changes.iter().for_each(|(_, change)| change(&mut settings));
         Contender { label, settings, model: None }
     };
-    let changes = changes(now);
+    let changes = changes(now, longer_ms);
     let mut all = vec![with(CAPTURED.into(), &[])];
-    all.extend(changes.iter().map(|change| with(change.0.into(), &[*change])));
+    all.extend(changes.iter().map(|change| with(change.0.clone(), std::slice::from_ref(change))));
     if let [others @ .., last] = changes.as_slice()
         && !others.is_empty()
     {
-        let others: Vec<&str> = others.iter().map(|(label, _)| *label).collect();
+        let others: Vec<&str> = others.iter().map(|(label, _)| label.as_str()).collect();
         all.push(with(format!("{} and {}", others.join(", "), last.0), &changes));
     }
     if may_share {
@@ -183,4 +203,41 @@ pub fn write(out: &mut String, contender: &Contender, label: &str) {
         text(settings.begin.unwrap_or("deferred")),
         settings.others.iter().map(|(name, value)| format!(", {name} = {value}")).collect::<String>(),
     );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_that_waits_5_s_already_is_asked_about_a_timeout_longer_than_its_holds() {
+        let settings = |busy_timeout| Settings {
+            journal_mode: "delete".into(),
+            synchronous: "full".into(),
+            busy_timeout,
+            begin: Some("deferred"),
+            others: vec![],
+        };
+        let longer = |now, gave_up, hold_s: u64| longer_timeout(&settings(now), gave_up, hold_s * 1_000_000_000);
+        assert_eq!(longer(500, false, 0), Some(5_000));
+        assert_eq!(longer(5_000, true, 7), Some(15_000), "twice 7 s");
+        assert_eq!(longer(10_000, true, 7), Some(20_000), "twice the timeout");
+        assert_eq!(longer(5_000, false, 7), None, "all calls were refused at once");
+        assert_eq!(longer(5_000, true, 1_000), Some(60_000));
+        assert_eq!(longer(60_000, true, 1_000), None);
+
+        let labels = |longer_ms| -> Vec<String> {
+            contenders(&settings(5_000), longer_ms, false).into_iter().map(|contender| contender.label).collect()
+        };
+        assert_eq!(labels(None), ["as captured", "WAL", "BEGIN IMMEDIATE", "WAL and BEGIN IMMEDIATE"]);
+        let all = contenders(&settings(5_000), Some(15_000), false);
+        assert_eq!(
+            labels(Some(15_000))[3..],
+            ["a busy timeout of 15 s", "WAL, BEGIN IMMEDIATE and a busy timeout of 15 s"]
+        );
+        assert_eq!(
+            all.iter().map(|of| of.settings.busy_timeout).collect::<Vec<_>>(),
+            [5_000, 5_000, 5_000, 15_000, 15_000]
+        );
+    }
 }

@@ -4,7 +4,7 @@ use crate::literal::text;
 use crate::sql::Does;
 use crate::summary::Known;
 use crate::workload::answers::{LockErrors, Longest, effects, write_more_load, write_server};
-use crate::workload::contenders::{self, CAPTURED, Contender, Settings, contenders, safer, tier};
+use crate::workload::contenders::{self, CAPTURED, Contender, Settings, contenders, longer_timeout, safer, tier};
 use crate::workload::roles::{self, PACES, Role, SHORT};
 use crate::workload::servers::Server;
 use crate::workload::share::Share;
@@ -31,24 +31,26 @@ pub struct Captured<'c> {
 /// The study file.
 pub fn study(of: &Captured, roles: &[Role]) -> String {
     let Captured { known, now, servers, .. } = of;
-    let all = contenders(now, roles.len() == 1 && roles[0].shares_a_process());
+    let errors = LockErrors::of(known, of.longest, now.busy_timeout);
+    let longer_ms = longer_timeout(now, errors.gave_up, of.longest.map_or(0, |longest| longest.longest_ns));
+    let all = contenders(now, longer_ms, roles.len() == 1 && roles[0].shares_a_process());
     let best = all.iter().rfind(|contender| contender.model.is_none()).expect("the captured one");
     let holds = roles::hold(roles);
-    let mut out = head(of, tier(now), roles);
+    let mut out = head(of, longer_ms.unwrap_or(now.busy_timeout), roles);
     for contender in &all {
         contenders::write(&mut out, contender, &contender.label);
     }
     if let Some(settings) = safer(now) {
         let label = format!("synchronous={}", settings.synchronous.to_ascii_uppercase());
         contenders::write(&mut out, &Contender { label: String::new(), settings, model: None }, &label);
+        out += if is_slow(of.longest) { FULL_ONLY } else { "" };
     }
     // Verdicts require equal promises.
     for (at, Server { engine, title }) in servers.iter().enumerate() {
         // Quick runs have the first one.
-        let (tier, runs) = (tier(&best.settings), if at == 0 { "" } else { "runs = [\"full\"]\n" });
+        let (tier, runs) = (tier(&best.settings), if at == 0 { "" } else { FULL_ONLY });
         let _ = write!(out, "\n[[contender]]\nengine = \"{engine}\"\nlabel = \"{title}\"\ntier = \"{tier}\"\n{runs}");
     }
-    let errors = LockErrors::of(known, of.longest, now.busy_timeout);
     of.longest.iter().for_each(|longest| longest.write(&mut out));
     for contender in all.iter().skip(1) {
         let (its, theirs) = (&contender.settings, &now.journal_mode);
@@ -150,33 +152,52 @@ const NO_FOREIGN_KEYS: &str = "  \"Foreign keys are enforced on SQLite, as in th
 const ISOLATION: &str = "  \"Servers have their default isolation, READ COMMITTED or REPEATABLE READ, and SQLite's is SERIALIZABLE: a transaction that \
                          reads before it writes can lose an update there. With \\\"--contender postgres:isolation=serializable\\\" such transactions fail instead.\",\n";
 
+/// A key of contenders that quick runs leave out.
+const FULL_ONLY: &str = "runs = [\"full\"]\n";
+
+/// Whether the lock is held for so long that each trial takes seconds: then quick runs leave out what is not about locks.
+fn is_slow(longest: Option<&Longest>) -> bool {
+    const HOLD_NS: u64 = 1_000_000_000;
+    longest.is_some_and(|longest| longest.mean_ns >= HOLD_NS)
+}
+
 /// Rounds of a quick run.
 const QUICK_ROUNDS: u64 = 6;
 
-/// Times of a trial of a quick run: the transaction that holds the lock longest begins, and ends before the drain is over.
-fn quick_load(longest: Option<&Longest>) -> String {
-    const WINDOW_MS: (u64, u64) = (800, 3_000);
-    const DRAIN_S: (u64, u64) = (6, 60);
-    let window_ms = longest.map_or(0, |longest| longest.quick_window_ms(QUICK_ROUNDS)).clamp(WINDOW_MS.0, WINDOW_MS.1);
+/// Time after a window: the transaction that holds the lock longest ends in it, and so does a wait of the longest busy timeout.
+fn drain_s(longest: Option<&Longest>, busy_timeout_ms: i64) -> u64 {
+    const LEAST_S: u64 = 6;
+    const MOST_S: u64 = 61;
     let hold_s = longest.map_or(0, |longest| longest.mean_ns.div_ceil(1_000_000_000));
-    let drain_s = (hold_s + 1).clamp(DRAIN_S.0, DRAIN_S.1);
-    format!("window = \"{window_ms}ms\", run_in = \"200ms\", drain = \"{drain_s}s\"")
+    let wait_s = busy_timeout_ms.max(0).cast_unsigned().div_ceil(1_000);
+    (hold_s.max(wait_s) + 1).clamp(LEAST_S, MOST_S)
 }
 
-fn head(of: &Captured, tier: &str, roles: &[Role]) -> String {
+/// Times of a trial of a quick run, in which the transaction that holds the lock longest begins.
+fn quick_load(longest: Option<&Longest>) -> String {
+    const WINDOW_MS: (u64, u64) = (800, 3_000);
+    let window_ms = longest.map_or(0, |longest| longest.quick_window_ms(QUICK_ROUNDS)).clamp(WINDOW_MS.0, WINDOW_MS.1);
+    format!("window = \"{window_ms}ms\", run_in = \"200ms\"")
+}
+
+/// `longest_timeout_ms`: of all contenders.
+fn head(of: &Captured, longest_timeout_ms: i64, roles: &[Role]) -> String {
     let Captured { known, share, .. } = of;
+    let tier = tier(of.now);
+    let drain_s = drain_s(of.longest, longest_timeout_ms);
     let command = known.manifest.program();
     let is_damaged = known.trace.damage.is_some();
     let holds = roles::hold(roles);
     let short = if holds { format!(", {}", text(SHORT)) } else { String::new() };
+    let full = if is_slow(of.longest) { "" } else { ", \"full\"" };
     let (paces, quick) =
-        (PACES.map(|(label, _)| text(label)).join(", ") + &short, format!("\"captured\", \"full\"{short}"));
+        (PACES.map(|(label, _)| text(label)).join(", ") + &short, format!("\"captured\"{full}{short}"));
     format!(
         "# Made by contend capture to-workload. docs/study-file.md explains every key.\n\n\
          question = {}\nworkload = \"workload.toml\"\nkind = \"load\"\nheadline = \"throughput_ops_per_s\"\n\
          baseline = [\"{CAPTURED}\"]\nlimits = [\n  \"The study has {}; `contend capture to-workload` lists the rest, such as triggers.\",\n  \"Values are drawn by generators that were fitted to the capture.\",\n  \
          \"An operation that met a lock is not tried again.\",\n  \"load=captured is the captured mean pause of a client between operations, not a rate: a client that waits sends fewer operations.\",\n{}{}{}{}{}{}{}{}  \"The captured settings are {tier}: {}.\",\n]\n\n\
-         [axes]\nload = [{paces}]\n\n[load]\nwindow = \"5s\"\n\n\
+         [axes]\nload = [{paces}]\n\n[load]\nwindow = \"5s\"\ndrain = \"{drain_s}s\"\n\n\
          [quick]\nrounds = {QUICK_ROUNDS}\naxes = {{ load = [{quick}] }}\nload = {{ {} }}\n\n\
          [[metric]]\nname = \"lock_errors_per_1000\"\nabout = \"operations that failed because the database was locked, per 1,000\"\n\
          value = \"1000 * (conflict + timeout) / planned\"\nper = \"1000\"\nhigher_is_better = false\n\n\
@@ -202,4 +223,18 @@ fn head(of: &Captured, tier: &str, roles: &[Role]) -> String {
         },
         quick_load(of.longest)
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_waits_or_holds_the_lock_at_the_end_of_a_window_ends_in_its_drain() {
+        let holds = |mean_ns| Longest { name: "pay".into(), mean_ns, longest_ns: mean_ns, every_ns: 1_000_000_000 };
+        assert_eq!(drain_s(None, 0), 6);
+        assert_eq!(drain_s(None, 15_000), 16);
+        assert_eq!(drain_s(Some(&holds(6_500_000_000)), 5_000), 8);
+        assert_eq!(drain_s(Some(&holds(6_500_000_000)), i64::MAX), 61);
+    }
 }
