@@ -184,6 +184,7 @@ fn locks_are_busy() {
 /// A process that ends between the steps of a change leaves them to the next one.
 #[test]
 fn a_change_that_was_interrupted_is_completed() {
+    const ROWID: &str = ", _contend_rowid BIGINT NOT NULL AUTO_INCREMENT INVISIBLE UNIQUE";
     let stage = Stage::mariadb();
     let create = "CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT)";
     run(
@@ -195,11 +196,12 @@ fn a_change_that_was_interrupted_is_completed() {
     let name = stage.server.asked("SELECT TABLE_SCHEMA FROM information_schema.TABLES WHERE TABLE_NAME = 't'");
     let row = "INSERT INTO _contend_schema (type, name, tbl_name, \"sql\") VALUES ('table', 'u', 'u', \
                'CREATE TABLE u (x INTEGER REFERENCES t)')";
-    let stored = format!("CREATE TABLE \"u\" (\"x\" BIGINT) ENGINE=InnoDB\u{1f}{}\u{1e}{row}", "DROP TABLE \"gone\"");
+    let stored =
+        format!("CREATE TABLE \"u\" (\"x\" BIGINT{ROWID}) ENGINE=InnoDB\u{1f}{}\u{1e}{row}", "DROP TABLE \"gone\"");
     // Its first statement was carried out.
     stage.server.asked(&format!(
         "SET NAMES utf8mb4; USE `{name}`; RENAME TABLE _contend_v3 TO _contend_changing3; \
-         REPLACE INTO _contend_settings VALUES ('pending', '{}'); CREATE TABLE u (x BIGINT) ENGINE=InnoDB;",
+         REPLACE INTO _contend_settings VALUES ('pending', '{}'); CREATE TABLE u (x BIGINT{ROWID}) ENGINE=InnoDB;",
         stored.replace('\'', "''")
     ));
     let statements = [

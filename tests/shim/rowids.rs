@@ -159,7 +159,7 @@ fn an_upsert_without_a_target_is_refused_where_two_keys_may_conflict() {
 #[test]
 fn sqlite_answers_over_copies_what_the_server_cannot() {
     let said = same(
-        "c.create_function('month', 1, lambda date: None if date is None else int(date[5:7]))\n\
+        "c.create_function('month', 1, lambda date: int(date[5:7]) if isinstance(date, str) else date)\n\
          c.create_function('uses', 1, lambda x: c.execute('SELECT count(*) FROM p').fetchone()[0])\n\
          run('CREATE TABLE p (id INTEGER PRIMARY KEY, day TEXT, state TEXT COLLATE NOCASE, x REAL, y BLOB)')\n\
          run('CREATE TABLE e (id INTEGER PRIMARY KEY, z)')\n\
@@ -182,9 +182,31 @@ fn sqlite_answers_over_copies_what_the_server_cannot() {
          run('BEGIN'), run(\"UPDATE p SET day = '2026-12-01' WHERE id = 1\")\n\
          run('SELECT id FROM p WHERE month(day) = 12'), run('ROLLBACK')\n\
          run('SELECT id FROM p WHERE month(day) = 12')\n\
+         run('BEGIN IMMEDIATE'), run('DELETE FROM p WHERE month(day) = ? AND id IN (SELECT p FROM q)', 3)\n\
+         run('DELETE FROM q WHERE month(p) = 9 OR p = 9'), run('SELECT p FROM q ORDER BY p')\n\
+         run('SELECT changes(), total_changes()'), run('COMMIT'), run('SELECT id FROM p ORDER BY id')\n\
          run('SELECT count(*) FROM p'), run('SELECT n FROM s ORDER BY n')\n",
     );
     assert!(said.contains("[('open', 7)]") && said.contains("[(7,), (7,)]"), "{said}");
+}
+
+/// A function of the program that wants copies of its own, or would change what SQLite undoes afterwards, gets an error.
+#[test]
+fn a_copy_is_used_by_one_statement() {
+    let stage = Stage::start();
+    let script = format!(
+        "{RUN}c.create_function('plus', 1, lambda x: x + 1)\n\
+         c.create_function('nests', 1, lambda x: c.execute('SELECT plus(id) FROM p').fetchone()[0])\n\
+         c.create_function('keeps', 1, lambda x: c.execute('INSERT INTO s VALUES (3)').rowcount)\n\
+         c.create_function('begins', 1, lambda x: c.execute('BEGIN').rowcount)\n\
+         run('CREATE TABLE p (id INTEGER PRIMARY KEY)'), run('INSERT INTO p VALUES (1), (2)')\n\
+         run('CREATE TEMP TABLE s (n INTEGER)')\n\
+         for name in 'nests', 'keeps', 'begins', 'plus': run(f'SELECT {{name}}(id) FROM p ORDER BY id')\n\
+         run('SELECT count(*) FROM s'), print(c.in_transaction)\n"
+    );
+    let output = fed(stage.shim(&[], &["python3", "-c", &script, &stage.path("a.db").display().to_string()]), "");
+    let raised = "user-defined function raised exception\n".repeat(3);
+    assert_eq!(text(&output.stdout), format!("[] 0\n[] 2\n[] 2\n{raised}[(2,), (3,)] 2\n[(0,)] 2\nFalse\n"));
 }
 
 /// It is listed with its number of rows, and what changes rows is refused.
@@ -194,7 +216,8 @@ fn copies_are_listed_and_change_nothing() {
     let script = format!(
         "{RUN}c.create_function('mine', 1, str)\n\
          run('CREATE TABLE t (a TEXT)'), run(\"INSERT INTO t VALUES ('x'), ('y')\")\n\
-         run('SELECT mine(a) FROM t'), run(\"DELETE FROM t WHERE mine(a) = 'x'\"), run('SELECT count(*) FROM t')\n\
+         run('SELECT mine(a) FROM t'), run(\"UPDATE t SET a = mine('x')\"), run('SELECT count(*) FROM t')\n\
+         run(\"DELETE FROM t WHERE mine(a) = 'x'\")\n\
          run(\"CREATE TRIGGER g AFTER INSERT ON t BEGIN SELECT RAISE(ABORT, 'no'); END\"), run('SELECT mine(a) FROM t')\n"
     );
     let list = stage.path("list").display().to_string();

@@ -41,6 +41,8 @@ pub struct Connection {
     /// The program's authorizer and its argument.
     pub authorizer: Mutex<(usize, usize)>,
     pub is_readonly: AtomicBool,
+    /// Whether the front has rows of the server.
+    pub has_copies: AtomicBool,
     /// Values of `PRAGMA journal_mode` and similar ones.
     pub echoes: Mutex<HashMap<String, String>>,
     /// Whether the last error was raised by this library and not by the front.
@@ -117,6 +119,7 @@ impl Connection {
             own: Mutex::default(),
             authorizer: Mutex::default(),
             is_readonly: AtomicBool::new(false),
+            has_copies: AtomicBool::new(false),
             echoes: Mutex::default(),
             has_raised: AtomicBool::new(false),
             canceller: Arc::clone(&state.link.canceller),

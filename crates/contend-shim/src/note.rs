@@ -13,6 +13,8 @@ pub struct Note {
     pub tables: BTreeSet<(String, String)>,
     /// Those whose rowid is read, although no column is it.
     pub rowids: BTreeSet<String>,
+    /// Those from which rows are deleted.
+    pub deleted: BTreeSet<String>,
     /// Whether some of them are changed.
     pub writes: bool,
     /// Lower case.
@@ -108,6 +110,9 @@ pub fn action(code: i32, one: &str, two: &str, database: &str) {
         9 | 18 | 23 => {
             note.writes = true;
             note.tables.insert((database.to_string(), one.to_string()));
+            if code == 9 {
+                note.deleted.insert(one.to_string());
+            }
         }
         19 => note.pragma = Some((one.to_ascii_lowercase(), Some(two.to_string()).filter(|two| !two.is_empty()))),
         // If no column is read, the database is spelled as in the statement.

@@ -16,6 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// Most repetitions because another connection changed the schema.
 const OUTDATED_MAX: u32 = 20;
 const MANY_SCHEMAS: &str = "database schema has changed";
+const UNFIT: &str = "a bound value has a type that its parameter does not take";
 
 pub struct Statement {
     pub connection: Arc<Connection>,
@@ -226,10 +227,15 @@ impl Statement {
         if self.is_readonly {
             return copied::rows(&self.connection, &self.sql, values, &reason).map(|rows| (rows, None));
         }
+        if matches!(self.does, Does::Copied(_)) && (native.columns)() == 0 {
+            self.may_write()?;
+            return copied::deleted(&self.connection, &self.sql, values, &reason).map(|count| (vec![], Some(count)));
+        }
         Err(journal::refused(&self.sql, &reason))
     }
 
     fn not_on_server(&self, state: &mut State, native: &Native<'_>) -> Result<Executed, Failed> {
+        copied::check(&self.connection)?;
         let connection = &self.connection;
         match &self.does {
             Does::Refused(reason) => return Err(Failed::new(ERROR, format!("contend shim: {reason}"))),
@@ -319,6 +325,7 @@ impl Statement {
         if self.epoch.load(Relaxed) == epoch {
             return Ok(());
         }
+        copied::check(&self.connection)?;
         let front = &self.connection.front;
         note::begin();
         // A statement that no longer fits the schema fails with SQLite's message.
@@ -381,8 +388,7 @@ impl Statement {
             let plan = plan.map_err(|refusal| Stopped::Untranslated(refusal.to_string()))?;
             let messages = messages.map_err(|reason| Failed::new(ERROR, format!("contend shim: {reason}")))?;
             let Some(messages) = messages else {
-                let reason = "a bound value has a type that its parameter does not take";
-                return Err(Stopped::Untranslated(reason.to_string()));
+                return Err(Stopped::Untranslated(UNFIT.to_string()));
             };
             match state.carry_out(&connection.front, messages) {
                 Ok(Some(answers)) => {

@@ -42,6 +42,16 @@ impl Catalogue {
         self.keeps_rowids = true;
     }
 
+    /// Whether the rowid of a table has a column on the server.
+    pub fn has_rowid(&self, table: &str) -> bool {
+        self.table(table).is_some_and(|table| table.rowid_name().is_some())
+    }
+
+    /// Whether an enforced foreign key refers to a table.
+    pub fn is_referenced(&self, table: &str) -> bool {
+        self.table(table).is_some_and(|table| self.is_referred_to(table))
+    }
+
     /// Whether a table of the catalogue has such a column.
     pub fn has_hidden_rowid(&self, table: &str) -> bool {
         self.table(table).is_some_and(|table| table.hidden.is_some())

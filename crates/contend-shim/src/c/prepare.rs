@@ -7,7 +7,7 @@ use super::{DONE, ERROR, MISUSE, OK, ROW, SCHEMA};
 use crate::connection::Connection;
 use crate::does::{Does, does};
 use crate::statement::{Native, Statement};
-use crate::{journal, note, registry};
+use crate::{copied, journal, note, registry};
 use contend_interpose::P;
 use contend_wire::kept::literal;
 use std::ffi::{c_char, c_int};
@@ -198,6 +198,11 @@ pub unsafe fn step(statement: &Statement, handle: P) -> c_int {
 unsafe fn step_in_front(statement: &Statement, handle: P) -> c_int {
     let connection = &statement.connection;
     let real = connection.front.real;
+    if !statement.is_readonly
+        && let Err(failed) = copied::check(connection)
+    {
+        return connection.raise(&failed);
+    }
     if (real.stmt_busy)(handle) == 0 {
         let mut state = connection.state();
         state.tally.local += 1;
