@@ -5,16 +5,25 @@ Programs from PyPI, a WordPress (`make apps`), services in Go and Node (`make wo
 (target/release/contend, or $CONTEND). With names as arguments it carries out these programs only; what cannot be
 installed or is not built is NOT VERIFIED, and an error with --write. Exit status 1: a program failed or was not captured,
 or a replay differs.
+
+--predict [--write] takes about twenty minutes: it captures the shop of tests/capture/orders, asks what would have helped,
+makes each change in the shop, and captures it again with the same customers. Captures in target/capture-programs/predict are
+taken from an earlier call; remove the directory to take them again. Exit status 1: a trial was not valid, the study is about
+another database, or a prediction has another answer than the changed shop.
 """
 
 import functools
 import json
+import math
 import os
+import platform
 import re
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
+import textwrap
 import time
 import urllib.error
 import urllib.parse
@@ -219,13 +228,55 @@ def node_service(package):
     return noted(place, ["node", PROGRAMS / "service.js", package, PORT], name=package, env=environment)
 
 
+ORDERS = ROOT / "tests/capture/orders"
+ORDERS_BIN = ROOT / "target/capture-orders/bin"
+
+
+def of_orders():
+    """Makes the environment of the shop, unless it is there."""
+    lock = ORDERS / "requirements.lock"
+    made_from = ORDERS_BIN.parent / "made-from"
+    if made_from.exists() and made_from.read_text() == lock.read_text():
+        return
+    shutil.rmtree(ORDERS_BIN.parent, ignore_errors=True)
+    run(sys.executable, "-m", "venv", ORDERS_BIN.parent)
+    pip = [ORDERS_BIN / "pip", "install", "--quiet", "--disable-pip-version-check", "--require-hashes", "--only-binary", ":all:"]
+    done = subprocess.run([*pip, "-r", lock], capture_output=True, text=True)
+    if done.returncode:
+        raise Missing(f"the packages of {lock} cannot be installed: {done.stderr.strip().splitlines()[-1]}")
+    made_from.write_text(lock.read_text())
+
+
+def orders_home(name, **changes):
+    """A directory for the shop with its tables, and the environment that it runs in."""
+    home = PLACE / name
+    home.mkdir(parents=True)
+    path = f"{ORDERS_BIN}:{os.environ['PATH']}"
+    settings = {"SHOP": str(home), "PORT": str(PORT), "TAX": f"http://127.0.0.1:{PORT + 1}", "PYTHONPATH": str(ORDERS), "PATH": path}
+    environment = os.environ | settings | {"PYTHONDONTWRITEBYTECODE": "1"} | changes
+    run(ORDERS_BIN / "python", ORDERS / "models.py", env=environment)
+    return home, environment
+
+
+def order(seconds):
+    """Uses the shop."""
+    answered(f"http://127.0.0.1:{PORT}/products", tries=100)
+    return run(sys.executable, "-B", ORDERS / "load.py", f"http://127.0.0.1:{PORT}", seconds, PORT + 1)
+
+
+def orders():
+    home, environment = orders_home("orders")
+    # The group's processes end with it, as with Ctrl-C in a terminal.
+    return captured("orders", [ORDERS / "serve.sh"], lambda: order(10), env=environment)
+
+
 def npm(package):
     found = json.loads((ROOT / "target/workers/node/node_modules" / package / "package.json").read_text())
     return f"{package} {found['version']}"
 
 
-def version(package):
-    found = re.search(r"^Version: (.*)$", run(BIN / "pip", "show", package), re.M)
+def version(package, place=BIN):
+    found = re.search(r"^Version: (.*)$", run(place / "pip", "show", package), re.M)
     return f"{package} {found.group(1)}"
 
 
@@ -253,6 +304,11 @@ def of_node(package):
 # What a program needs, its title, and the program.
 ALL = {
     "flask": (of_pypi, lambda: f"a shop on {version('flask')}, {version('gunicorn')} with 4 processes of 4 threads", flask),
+    "orders": (
+        of_orders,
+        lambda: f"a shop on {version('flask-sqlalchemy', ORDERS_BIN)} and {version('huey', ORDERS_BIN)}, 4 and 3 processes",
+        orders,
+    ),
     "django": (of_pypi, lambda: f"{version('django')}: `migrate`, and its admin pages", django),
     "sqlite-utils": (of_pypi, lambda: f"{version('sqlite-utils')}, six commands", command_line),
     "wordpress": (
@@ -283,6 +339,104 @@ def wordpress_version():
     return re.search(r"wp_version = '([^']+)'", text).group(1)
 
 
+# Seconds of use, and the changes: name of the answer's question in the study, words, and variables for the shop.
+USE_S = 60
+CHANGES = [
+    ("", "nothing (captured again)", []),
+    ("Would WAL have", "WAL", ["WAL"]),
+    ("Would BEGIN IMMEDIATE have", "BEGIN IMMEDIATE", ["IMMEDIATE"]),
+    ("Would a busy timeout of", "a longer busy timeout", ["TIMEOUT"]),
+    ("Would WAL, BEGIN IMMEDIATE and a busy timeout of", "all three", ["WAL", "IMMEDIATE", "TIMEOUT"]),
+    ("Would the lock errors have gone if the program did its own work", "asks the tax office before its transaction", ["SHORT"]),
+]
+
+
+def used(name, changes):
+    """Captures the shop while it is used, with hashes, unless that is done: its summary, and the seconds of capture and `show`."""
+    kept = PLACE / name / "used.json"
+    if kept.exists():
+        return json.loads(kept.read_text())
+    shutil.rmtree(PLACE / name, ignore_errors=True)
+    home, environment = orders_home(name, **changes)
+    began = time.monotonic()
+    with open(home / "log.txt", "w") as log:
+        served = subprocess.Popen([TOOL, "capture", "--", ORDERS / "serve.sh"], cwd=home, stdout=log, stderr=log, env=environment)
+        try:
+            order(USE_S)
+        finally:
+            served.terminate()
+        served.wait()
+    captured_s = time.monotonic() - began
+    (home / "show.txt").write_text(run(TOOL, "capture", "show", "capture-1", cwd=home))
+    shown_s = time.monotonic() - began - captured_s
+    summary = json.loads(run(TOOL, "capture", "show", "capture-1", "--json", cwd=home))
+    kept.write_text(json.dumps([summary, [captured_s, shown_s]]))
+    return summary, (captured_s, shown_s)
+
+
+def agrees(answer, count, errors):
+    """Whether an answer about `count` lock errors fits those of a changed shop, within the chance of two counts."""
+    if not answer.startswith(("Yes:", "Not all:", "No:")):
+        return False
+    left = re.search(r"would have left about ([\d,]+) of", answer)
+    expected = 0 if answer.startswith("Yes") else int(left[1].replace(",", "")) if left else count
+    return abs(expected - errors) <= 3 * math.sqrt(expected + errors) and (errors == 0) == (expected == 0)
+
+
+def predict(write):
+    of_orders()
+    shown, times = used("predict/as-it-is", {})
+    home, count = PLACE / "predict/as-it-is", shown["lock_errors"]
+    shutil.rmtree(home / "run", ignore_errors=True)
+    began = time.monotonic()
+    printed = subprocess.run([TOOL, "run", "capture-1", "--quick", "--out", "run"], cwd=home, capture_output=True, text=True)
+    (home / "run.txt").write_text(printed.stdout + printed.stderr)
+    times = [*times, time.monotonic() - began]
+    report = json.loads(run(TOOL, "report", "run", "--json", cwd=home))
+    wrong = [f"a trial is not valid: {one}" for one in report["invalid"]]
+    about = re.search(r"The study is about (\S+):", (home / "log.txt").read_text())
+    if not about or not about[1].endswith("shop.db"):
+        wrong.append("the study is not about shop.db")
+    rows = []
+    for ask, words, names in CHANGES:
+        asked = next((one for one in report["answers"] if ask and one["ask"].startswith(ask)), {"ask": "", "answer": "-"})
+        timeout = re.search(r"timeout of (\d+) s", asked["ask"])
+        changes = {name: timeout[1] if timeout and name == "TIMEOUT" else "1" for name in names}
+        changed, _ = used(f"predict/{'-'.join(changes) or 'again'}", changes)
+        answer = asked["answer"]
+        errors, verdict = changed["lock_errors"], answer.split(" In this run")[0]
+        rows.append(f"| {words} | {verdict} | {errors} |")
+        print(rows[-1], flush=True)
+        if ask and not agrees(answer, count, errors):
+            wrong.append(f"{words}: {verdict} The changed shop has {errors}.")
+    print(*wrong, sep="\n")
+    lines = predicted(times, count, report, rows)
+    print(*lines, sep="\n")
+    if write and not wrong:
+        section("capture-predict", lines)
+    sys.exit(1 if wrong else 0)
+
+
+def processor():
+    return next((line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), platform.machine())
+
+
+def predicted(times, count, report, rows):
+    """The lines of the section."""
+    named = ["flask-sqlalchemy", "sqlalchemy", "gunicorn", "huey"]
+    versions = ", ".join([version(one, ORDERS_BIN) for one in named] + [f"Python {platform.python_version()}"])
+    tool = run(TOOL, "--version").strip()
+    head = f"Measured on {time.strftime('%Y-%m-%d')} with {tool}, SQLite {sqlite3.sqlite_version}, {os.cpu_count()} processors ({processor()}), {versions}:"
+    steps = ["`contend capture -- ./serve.sh`, with " + f"{USE_S} s of use", "`contend capture show capture-1`", "`contend run capture-1 --quick`"]
+    words = [f"{seconds:.0f} s" if seconds >= 1 else "less than 1 s" for seconds in [*times, sum(times)]]
+    table = [f"| {step} | {its} |" for step, its in zip([*steps, "together"], words)]
+    wrapped = functools.partial(textwrap.fill, width=100, break_long_words=False, break_on_hyphens=False)
+    answers = [wrapped(f"- *{one['ask']}* {one['answer']}", subsequent_indent="  ") for one in report["answers"]]
+    changes = ["| change | answer of the study | lock errors of the changed shop |", "|---|---|---|", *rows]
+    captured = f"The capture has {count} lock errors. The report's answers:"
+    return [wrapped(head), "", "| step | time |", "|---|---|", *table, "", captured, "", *answers, "", *changes]
+
+
 def section(name, lines):
     begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
     before, rest = PAGE.read_text().split(begin)
@@ -290,12 +444,15 @@ def section(name, lines):
 
 
 def main():
+    if sys.argv[1:2] == ["--predict"]:
+        predict(sys.argv[2:] == ["--write"])
     write = sys.argv[1:] == ["--write"]
     wanted = list(ALL) if write else sys.argv[1:] or list(ALL)
     if set(wanted) - set(ALL):
         sys.exit(f"{__doc__}\nPrograms: {' '.join(ALL)}")
-    shutil.rmtree(PLACE, ignore_errors=True)
     PLACE.mkdir(parents=True, exist_ok=True)
+    for name in wanted:
+        shutil.rmtree(PLACE / name, ignore_errors=True)
     rows, wrong = [], []
     for name in wanted:
         parts, title, program = ALL[name]
