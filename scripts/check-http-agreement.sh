@@ -5,7 +5,9 @@
 # contend, oha and vegeta agree within 5 % on p99 at the rate that `contend limit` finds for the same service.
 #
 #   SECONDS_EACH=5 ROUNDS=3 CONTEND=target/release/contend scripts/check-http-agreement.sh
+#   scripts/check-http-agreement.sh docs/limits.md   writes the last table into the page, in place of its block `agreement`
 set -eu
+page=${1:-}
 cd "$(dirname "$0")/.."
 scripts/install-http-clients.sh || {
     [ $? = 2 ] || exit 1
@@ -70,17 +72,39 @@ for round in $(seq "$rounds"); do
         tail -1 "$dir/open" | sed "s/^/open loop, round $round: /" >&2
     done
 done
-python3 - "$dir/open" "$RATE" <<'PYTHON'
-import statistics, sys
-rows = [line.split() for line in open(sys.argv[1])]
-print(f"{'client':10}{'requests/s':>12}{'p50 ms':>10}{'p99 ms':>10}   (due: {sys.argv[2]} requests/s, the highest rate with p99 of 50 ms)")
-p99s = {}
+python3 - "$dir" "$RATE" "$seconds" "$rounds" "$page" <<'PYTHON'
+import pathlib, re, statistics, sys, textwrap, tomllib
+
+directory, due, seconds, rounds, page = sys.argv[1:]
+rows = [line.split() for line in open(f"{directory}/open")]
+lines, p99s = [f"{'client':10}{'requests/s':>12}{'p50 ms':>10}{'p99 ms':>10}"], {}
 for tool in dict.fromkeys(row[0] for row in rows):
     rate, _, p50, p99s[tool] = [statistics.median(c) for c in zip(*[[float(x) for x in row[1:]] for row in rows if row[0] == tool])]
-    print(f"{tool:10}{rate:12.0f}{p50:10.3f}{p99s[tool]:10.3f}")
+    lines.append(f"{tool:10}{rate:12.0f}{p50:10.3f}{p99s[tool]:10.3f}")
+print(*lines, f"(due: {due} requests/s, the highest rate with p99 of 50 ms)", sep="\n")
 ours = p99s.pop("contend")
 failed = [f"{tool}: p99 {theirs} ms against {ours}" for tool, theirs in p99s.items() if abs(ours / theirs - 1) > 0.05]
 if failed:
     sys.exit("in an open loop contend does not agree with\n  " + "\n  ".join(failed))
 print("contend agrees with them in an open loop, too")
+if page:
+    search = tomllib.loads(pathlib.Path(directory, "limit/limit.toml").read_text())
+    machine = search["machine"]
+
+    # vegeta does not say its own.
+    pinned = pathlib.Path("scripts/install-http-clients.sh").read_text()
+    version = lambda tool: re.search(rf"^{tool}_version=(\S+)", pinned, re.M)[1]
+    words = (
+        f"Measured on {search['started'][:10]} with contend {search['contend']}, oha {version('oha')} and vegeta "
+        f"{version('vegeta')} ({machine['cpu']}, {machine['cores']} processors, kernel {machine['kernel']}). `contend limit` "
+        f"found {due}/s with p99 up to 50 ms in {len(search['capacities'])} rounds. Then each client sent that many requests a "
+        f"second, evenly, for {seconds} s in {rounds} turns; medians:"
+    )
+    text, (begin, end) = pathlib.Path(page).read_text(), [f"<!-- agreement: {edge} -->" for edge in ("begin", "end")]
+    if text.count(begin) != 1 or text.count(end) != 1:
+        sys.exit(f"{page} has no block agreement")
+    head, tail = text.split(begin)[0], text.split(end)[1]
+    table = "\n".join(lines)
+    pathlib.Path(page).write_text(f"{head}{begin}\n\n{textwrap.fill(words, 100)}\n\n```text\n{table}\n```\n\n{end}{tail}")
+    print(f"{page}: written")
 PYTHON

@@ -4,9 +4,8 @@ use crate::support::place::{Own, Place};
 use crate::support::{Bench, Said, root, tool};
 use contend::record::store::Record;
 use std::fs;
-use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 
 /// Half of the operations hold the lock for 5 ms.
 const MOST_PER_S: f64 = 400.0;
@@ -330,94 +329,4 @@ fn a_workload_is_searched_without_a_study() {
     let more = ["--bound", "response_ns_p50<=60ms", "--window", "300ms", "--out", "found"];
     let said = bench.contend(&[&args[..], &more].concat()).exits(0);
     assert!(said.out.contains("SQLite, bounded carries"), "{}", said.out);
-}
-
-/// A service that needs 5 ms for a request, one at a time.
-struct Service(Child, u16);
-
-impl Service {
-    fn start() -> Self {
-        Self::answering("with lock: time.sleep(0.005)\n    body = b''")
-    }
-
-    fn answering(get: &str) -> Self {
-        let text = "import http.server, threading, time\nlock = threading.Lock()\n\
-                    class H(http.server.BaseHTTPRequestHandler):\n  protocol_version = 'HTTP/1.1'\n  \
-                    def do_POST(self):\n    self.rfile.read(int(self.headers['Content-Length']))\n    self.do_GET()\n  \
-                    def do_GET(self):\n    ANSWER\n    self.send_response(200)\n    \
-                    self.send_header('Content-Length', str(len(body)))\n    self.end_headers()\n    self.wfile.write(body)\n  \
-                    def log_message(self, *a): pass\n\
-                    http.server.ThreadingHTTPServer.request_queue_size = 128\n\
-                    s = http.server.ThreadingHTTPServer(('127.0.0.1', 0), H)\n\
-                    print(s.server_port, flush=True)\ns.serve_forever()\n".replace("ANSWER", get);
-        let mut child = Command::new("python3").args(["-c", &text]).stdout(Stdio::piped()).spawn().expect("python3");
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().expect("piped")).read_line(&mut line).expect("a line");
-        Self(child, line.trim().parse().expect("a port"))
-    }
-}
-
-impl Drop for Service {
-    fn drop(&mut self) {
-        let _ = self.0.kill().and_then(|()| self.0.wait());
-    }
-}
-
-#[test]
-fn a_service_at_an_address_is_searched() {
-    let (bench, service) = (Bench::new(), Service::start());
-    let url = format!("http://127.0.0.1:{}/", service.1);
-    let args = ["limit", &url, "--rounds", "1", "--rates-only", "--window", "500ms", "--out", "found"];
-    let said = bench.contend(&[&args[..], &["--bound", "response_ns_p50<=60ms"]].concat()).exits(0);
-    let json = fs::read_to_string(bench.path("found/report.json")).expect("a report");
-    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
-    let found = json["contenders"][0]["rate_per_s"].as_f64().expect("a rate");
-    // 200/s at most; a short window sees a part of the queue, and a busy machine is slower.
-    assert!((40.0..230.0).contains(&found), "{found}\n{}", said.out);
-    assert!(said.out.contains("keeps its state from probe to probe"), "{}", said.out);
-    let said = bench.contend(&["limit", &url, "--scale", "2", "--out", "none"]).exits(2);
-    assert!(said.err.contains("--scale changes nothing for a service"), "{}", said.err);
-    bench.assert_nothing_left();
-}
-
-#[test]
-fn a_service_that_sheds_load_with_status_200_carries_what_it_does() {
-    let service = Service::answering(
-        "body = b'Too many requests, try again later'\n    if lock.acquire(timeout=0.02):\n      time.sleep(0.005)\n      \
-         lock.release()\n      body = b'[' + b'{\"id\": 1}, ' * 100 + b'0]'",
-    );
-    let (bench, url) = (Bench::new(), format!("http://127.0.0.1:{}/", service.1));
-    let args = ["limit", &url, "--rounds", "1", "--rates-only", "--window", "1s", "--out", "found"];
-    bench.contend(&[&args[..], &["--bound", "response_ns_p50<=60ms"]].concat()).ran();
-    let saved = fs::read_to_string(bench.path("found/limit.toml")).expect("a file");
-    assert!(saved.contains("answers differ from those at the lowest load: "), "{saved}");
-    let json = fs::read_to_string(bench.path("found/report.json")).expect("a report");
-    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
-    let found = json["contenders"][0]["rate_per_s"].as_f64();
-    assert!(found.is_none_or(|found| found < 230.0), "{found:?}: {saved}");
-}
-
-#[test]
-fn a_scenario_is_searched_with_the_services_processors_as_evidence() {
-    let (bench, service) = (Bench::new(), Service::start());
-    let scenario = "about = \"posts\"\n\n[transaction.post]\nkind = \"write\"\n\n[[transaction.post.step]]\n\
-                    request = \"POST /items\"\nbody = '{\"n\": 1}'\n";
-    fs::write(bench.path("posts.toml"), scenario).expect("written");
-    let (url, pid) = (format!("http://127.0.0.1:{}/", service.1), service.0.id().to_string());
-    let args =
-        ["limit", &url, "--scenario", "posts.toml", "--pid", &pid, "--rounds", "1", "--rates-only", "--out", "found"];
-    let more = ["--window", "500ms", "--bound", "response_ns_p50<=60ms"];
-    bench.contend(&[&args[..], &more].concat()).exits(0);
-    let record = Record::open(&bench.path("found/probes")).expect("a record");
-    assert!(record.run.workload.text.contains("POST /items"), "{}", record.run.workload.text);
-    let saved = fs::read_to_string(bench.path("found/limit.toml")).expect("a file");
-    assert!(saved.contains("server_cpu = "), "{saved}");
-    for (args, part) in [
-        (&["limit", &study(), "--pid", "1"][..], "--pid is for services at addresses"),
-        (&["limit", &format!("{url}items"), "--scenario", "posts.toml"], "leave out /items"),
-        (&["limit", &url, "--ca", "nowhere.pem"], "--ca"),
-    ] {
-        let said = bench.contend(&[args, &["--out", "none"]].concat()).exits(2);
-        assert!(said.err.contains(part), "{}", said.err);
-    }
 }

@@ -15,6 +15,7 @@ mod given;
 mod hostile;
 mod limit;
 mod limit_of;
+mod limit_service;
 mod parts;
 mod places;
 mod predict;

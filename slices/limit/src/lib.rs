@@ -9,6 +9,7 @@
 //! if there is one; the core's `trial::chosen` runs the probes.
 
 mod asked;
+mod beyond;
 mod bound;
 mod budget;
 mod capacity;

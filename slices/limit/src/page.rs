@@ -1,5 +1,6 @@
 //! The report of a search, from its record alone: a page, and the same as text and Markdown.
 
+use crate::beyond;
 use crate::bound::{FAILED, metric_name, recorded};
 use crate::budget;
 use crate::capacity::{Estimate, compare, estimates, plain_arms};
@@ -186,7 +187,7 @@ fn sentence(saved: &Saved, found: &Estimate) -> String {
         }
         None => format!(" ({}: too few for an interval)", without_interval(saved, found)),
     };
-    let stopped = stops::sentence(saved, found.arm);
+    let stopped = format!("{}{}", beyond::sentence(saved, &of, (found.arm, value)), stops::sentence(saved, found.arm));
     // A service may be elsewhere.
     let place = if saved.service { "" } else { " on this machine" };
     format!("{name} carries {most}{}{interval}{}{place}.{stopped}", of.words(value), within(saved))
@@ -377,7 +378,7 @@ fn not_shown(saved: &Saved) -> Section {
         load,
         match saved.service {
             false => "A window of seconds sees no checkpoint, vacuum or growth that takes minutes. Data is fresh in each probe.",
-            true => "A service keeps its state from probe to probe. contend does not see its disk, and its processors only with --pid.",
+            true => "A service keeps its state from probe to probe. contend sees its processors and what it writes only with --pid.",
         }
         .to_string(),
     ];

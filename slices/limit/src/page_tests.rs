@@ -49,6 +49,26 @@ fn one_sentence_has_rate_bound_machine_limiter_evidence_and_experiment() {
 }
 
 #[test]
+fn what_a_service_writes_is_shown_where_its_process_is_known() {
+    let with = |written_bytes_per_s: Option<f64>| {
+        let mut saved = Saved { service: true, ..searched() };
+        saved.arms[1].relaxed.as_mut().unwrap().suspect = Suspect::Clients.word().to_string();
+        let used = Busy { clients: 0.9, server_cpu: Some(0.1), written_bytes_per_s, ..Busy::default() };
+        saved.probes = vec![Probe { used: Some(used), ..met(0, 939.0) }];
+        answer(&saved)
+    };
+    let text = with(Some(2048.0));
+    assert!(
+        text.contains("the service writes") && text.contains("2.00 KiB a second; its syncs are not measured"),
+        "{text}"
+    );
+    assert!(text.contains("not tried in 3 rounds: syncs (not measured)."), "{text}");
+    let text = with(Some(0.0));
+    assert!(text.contains("the service writes 0") && !text.contains("syncs (not measured)"), "{text}");
+    assert!(!with(None).contains("syncs (not measured)") && !with(None).contains("the service writes"));
+}
+
+#[test]
 fn an_arm_that_was_probed_at_one_rate_has_it_and_how_often_it_met() {
     let probed = |met: &[bool], fewer: bool| {
         let mut saved = searched();

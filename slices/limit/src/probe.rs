@@ -65,27 +65,7 @@ pub fn look(record: &Record, arm: usize, Sought { bounds, of, reference }: Sough
     let tally = tally(record, trial, Counting::Corrected, &names);
     let row = TrialRow::new(trial, tally.as_ref().map_err(Clone::clone), &record.run, &writes);
     let load = &row.load;
-    let axes = &record.run.study.conditions[trial.slot.condition].axes;
-    let mut probe = Probe {
-        trial: trial.slot.trial,
-        arm,
-        round: trial.slot.round,
-        rate_per_s: load.rate_per_s,
-        number: if of.is_rate() { None } else { axes.get(of.key()).and_then(|number| number.parse().ok()) },
-        window_ns: load.window_ns,
-        seen: None,
-        why: String::new(),
-        disturbed: is_disturbed(&trial.marks),
-        again: false,
-        wrong: row.reasons.iter().any(|reason| reason.kind.is_of_work()),
-        marks: trial.marks.iter().filter(|mark| !mark.is_disturbance()).cloned().collect(),
-        committed_per_s: 0.0,
-        values: vec![],
-        thirds: None,
-        log: None,
-        speeds: None,
-        used: None,
-    };
+    let mut probe = of_trial(record, trial, (arm, of), &row);
     let tally = match tally {
         Ok(tally) if row.is_valid() => tally,
         _ => {
@@ -115,11 +95,38 @@ pub fn look(record: &Record, arm: usize, Sought { bounds, of, reference }: Sough
         let changed = reference.changed((record, trial), at, &names).filter(|_| verdict.seen() != ProbeResult::Misses);
         verdict = changed.as_ref().map_or(verdict, |_| Verdict::Differs);
         probe.seen = Some(verdict.seen());
+        probe.differs = changed.is_some();
         probe.why = changed.unwrap_or_else(|| words(verdict, bounds, &measured, probe.thirds));
     }
     let lacking = if let Verdict::TooFew(at) = verdict { Some((measured[at].n, measured[at].needed)) } else { None };
     let floor = floor::measured(bounds, &tally, (&names, &writes));
     Ok(Looked { probe, verdict: Some(verdict), lacking, floor })
+}
+
+/// The probe before anything of its samples is known.
+fn of_trial(record: &Record, trial: &Trial, (arm, of): (usize, &Of), row: &TrialRow) -> Probe {
+    let axes = &record.run.study.conditions[trial.slot.condition].axes;
+    Probe {
+        trial: trial.slot.trial,
+        arm,
+        round: trial.slot.round,
+        rate_per_s: row.load.rate_per_s,
+        number: if of.is_rate() { None } else { axes.get(of.key()).and_then(|number| number.parse().ok()) },
+        window_ns: row.load.window_ns,
+        seen: None,
+        why: String::new(),
+        differs: false,
+        disturbed: is_disturbed(&trial.marks),
+        again: false,
+        wrong: row.reasons.iter().any(|reason| reason.kind.is_of_work()),
+        marks: trial.marks.iter().filter(|mark| !mark.is_disturbance()).cloned().collect(),
+        committed_per_s: 0.0,
+        values: vec![],
+        thirds: None,
+        log: None,
+        speeds: None,
+        used: None,
+    }
 }
 
 impl Reference {
@@ -230,13 +237,17 @@ fn used(run: &Run, trial: &Trial, tally: &Tally, writes: &[bool]) -> Busy {
         server_waits_per_s: waits.map(|waits| waits.count as f64 * 1e9 / clients_ns as f64),
         server_waiting: waits.map(|waits| waits.total_ns as f64 / clients_ns as f64),
         checkpoints: None,
-        written_bytes_per_s: written_bytes(trial).map(|bytes| bytes as f64 / window_s),
+        written_bytes_per_s: written_bytes(run, trial).map(|bytes| bytes as f64 / window_s),
     }
 }
 
-/// Bytes that clients and server wrote to storage in the window.
-fn written_bytes(trial: &Trial) -> Option<u64> {
+/// Bytes that clients and server wrote to storage in the window; of a service at an address only its own, because its clients
+/// are no part of it.
+fn written_bytes(run: &Run, trial: &Trial) -> Option<u64> {
     let of_server = trial.server.as_ref().and_then(|server| server.written_bytes);
+    if run.study.is_of_service() {
+        return of_server;
+    }
     let of_clients: Option<u64> = trial.workers.iter().map(|worker| worker.written_bytes).sum();
     of_clients.map(|bytes| bytes + of_server.unwrap_or(0)).or(of_server)
 }

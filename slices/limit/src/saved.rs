@@ -175,6 +175,9 @@ pub struct Probe {
     /// The bound that it missed, or the reason why it has no value.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub why: String,
+    /// Whether a service's answers were not those of the lowest load.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub differs: bool,
     /// Whether a mark says that something outside disturbed it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub disturbed: bool,
@@ -244,7 +247,8 @@ pub struct Busy {
     /// Samples of SQLite's log, some 200 ms apart, between which a checkpoint copied frames; absent without such a log.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checkpoints: Option<u32>,
-    /// Bytes that clients and server wrote to storage, per second; absent if the system reports none.
+    /// Bytes that clients and server wrote to storage, per second; of a service at an address only its own. Absent if the system
+    /// reports none, and for a service without `--pid`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub written_bytes_per_s: Option<f64>,
 }

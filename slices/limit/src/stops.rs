@@ -30,20 +30,25 @@ pub fn sentence(saved: &Saved, arm: usize) -> String {
 fn untried(saved: &Saved, arm: usize, all: &[Suspected]) -> String {
     let tier = saved.arms[arm].tier.as_str();
     let waits_for_none = [Tier::Bounded, Tier::Unsafe].iter().any(|without| without.word() == tier);
+    let used = used(saved, arm).unwrap_or_default();
+    let writes_nothing = saved.service && used.written_bytes_per_s == Some(0.0);
     let is_idle = |of: &Suspected| match of.suspect {
-        Suspect::Syncs => of.arm.is_none() && waits_for_none,
+        Suspect::Syncs => of.arm.is_none() && (waits_for_none || writes_nothing),
         _ => of.use_share.is_some() && !of.is_busy(),
     };
     let is_untried = |of: &&Suspected| {
         let is_tried = (of.moves || of.is_cleared) && of.unshown.is_none();
-        of.suspect != Suspect::Generator && is_seen(saved, of) && !is_tried && !is_idle(of)
+        of.suspect != Suspect::Generator && is_seen(saved, of, &used) && !is_tried && !is_idle(of)
     };
     let words: Vec<String> = all.iter().filter(is_untried).map(|of| untried_word(saved, of)).collect();
     if words.is_empty() { String::new() } else { format!("; not tried in {ROUNDS_MIN} rounds: {}", words.join(", ")) }
 }
 
 fn untried_word(saved: &Saved, of: &Suspected) -> String {
-    let is_unmeasured = of.suspect == Suspect::Processors && of.use_share.is_none() && saved.is_server_foreign();
+    let is_unmeasured = match of.suspect {
+        Suspect::Syncs => saved.service,
+        suspect => suspect == Suspect::Processors && of.use_share.is_none() && saved.is_server_foreign(),
+    };
     let why = match of.is_undecided() && of.unshown.is_none() {
         _ if is_unmeasured => " (not measured)",
         true => " (undecided)",
@@ -110,9 +115,13 @@ fn mostly(saved: &Saved, of: &Suspected) -> Option<Mostly> {
     Some(Mostly { words, rate: median(&rates)?, ratio: median(&ratios)?, rounds })
 }
 
-/// Whether there is evidence of a suspect: what a service does to its disk and its database is not seen.
-fn is_seen(saved: &Saved, of: &Suspected) -> bool {
-    !saved.service || !matches!(of.suspect, Suspect::Syncs | Suspect::Writers)
+/// Whether there is evidence of a suspect: the database of a service is not seen, and its writes only with `--pid`.
+fn is_seen(saved: &Saved, of: &Suspected, used: &Busy) -> bool {
+    match of.suspect {
+        Suspect::Writers => !saved.service,
+        Suspect::Syncs => !saved.service || used.written_bytes_per_s.is_some(),
+        _ => true,
+    }
 }
 
 /// A table for each contender with a rate; `None` if no contender has one.
@@ -123,7 +132,7 @@ pub fn section(saved: &Saved) -> Option<Section> {
         let Some(used) = used(saved, arm) else { continue };
         let mut table =
             Table::new(&["suspect", "evidence at the highest rate", "relaxed by", "highest rate then|", "ratio|", ""]);
-        for suspected in suspects(saved, arm).iter().filter(|of| is_seen(saved, of)) {
+        for suspected in suspects(saved, arm).iter().filter(|of| is_seen(saved, of, &used)) {
             table.row(row(saved, suspected, &used));
         }
         blocks.push(Block::Heading(of.name()));
@@ -209,6 +218,10 @@ fn not_relaxed(saved: &Saved, of: &Suspected) -> &'static str {
 
 fn evidence(saved: &Saved, of: &Suspected, used: &Busy) -> String {
     match of.suspect {
+        Suspect::Syncs if saved.service => {
+            let per_s = used.written_bytes_per_s.unwrap_or(0.0);
+            format!("the service writes {} a second; its syncs are not measured", Bytes(per_s as u64))
+        }
         Suspect::Syncs => {
             let mut parts = vec![format!("{} writes", Rate(used.writes_per_s))];
             parts.extend(used.syncs_per_s.map(|per_s| format!("{} syncs", Rate(per_s))));

@@ -63,6 +63,7 @@ pub fn met(arm: usize, rate_per_s: f64) -> Probe {
         window_ns: 1_000_000_000,
         seen: Some(ProbeResult::Meets),
         why: String::new(),
+        differs: false,
         disturbed: false,
         again: false,
         wrong: false,

@@ -60,7 +60,7 @@ struct LimitArgs {
     /// Services: file of certificates (PEM) that https:// trusts, in place of the system's
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     ca: Option<PathBuf>,
-    /// Services: first process of each on this machine, whose processors are then evidence
+    /// Services: first process of each on this machine, whose processor time and writes are then evidence
     #[arg(long, value_name = "PID,...", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..))]
     pid: Vec<u32>,
     /// What a rate must meet: METRIC<=VALUE, such as response_ns_p99<=50ms (the default) or failed<=0.1%; may be repeated

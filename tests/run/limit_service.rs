@@ -1,0 +1,212 @@
+//! `contend limit` on services at addresses: small real servers that queue, shed load, or write.
+
+use crate::limit::study;
+use crate::support::Bench;
+use contend::record::store::Record;
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+
+/// A service that needs 5 ms for a request, one at a time.
+struct Service(Child, u16);
+
+impl Service {
+    fn start() -> Self {
+        Self::answering("with lock: time.sleep(0.005)\n    body = b''")
+    }
+
+    /// `get` sets `body`, and `status` if it is not 200.
+    fn answering(get: &str) -> Self {
+        Self::prepared("", get)
+    }
+
+    /// `before` is carried out once; it sees the lock.
+    fn prepared(before: &str, get: &str) -> Self {
+        let text = "import http.server, subprocess, threading, time\nlock = threading.Lock()\n\
+                    BEFORE\nclass H(http.server.BaseHTTPRequestHandler):\n  protocol_version = 'HTTP/1.1'\n  disable_nagle_algorithm = True\n  \
+                    def do_POST(self):\n    self.rfile.read(int(self.headers['Content-Length']))\n    self.do_GET()\n  \
+                    def do_GET(self):\n    status = 200\n    ANSWER\n    self.send_response(status)\n    \
+                    self.send_header('Content-Length', str(len(body)))\n    self.end_headers()\n    self.wfile.write(body)\n  \
+                    def log_message(self, *a): pass\n\
+                    http.server.ThreadingHTTPServer.request_queue_size = 128\n\
+                    s = http.server.ThreadingHTTPServer(('127.0.0.1', 0), H)\n\
+                    print(s.server_port, flush=True)\ns.serve_forever()\n".replace("BEFORE", before).replace("ANSWER", get);
+        let mut child = Command::new("python3").args(["-c", &text]).stdout(Stdio::piped()).spawn().expect("python3");
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().expect("piped")).read_line(&mut line).expect("a line");
+        Self(child, line.trim().parse().expect("a port"))
+    }
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        let _ = self.0.kill().and_then(|()| self.0.wait());
+    }
+}
+
+#[test]
+fn a_service_at_an_address_is_searched() {
+    let (bench, service) = (Bench::new(), Service::start());
+    let url = format!("http://127.0.0.1:{}/", service.1);
+    let args = ["limit", &url, "--rounds", "1", "--rates-only", "--window", "500ms", "--out", "found"];
+    let said = bench.contend(&[&args[..], &["--bound", "response_ns_p50<=60ms"]].concat()).exits(0);
+    let json = fs::read_to_string(bench.path("found/report.json")).expect("a report");
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    let found = json["contenders"][0]["rate_per_s"].as_f64().expect("a rate");
+    // 200/s at most; a short window sees a part of the queue, and a busy machine is slower.
+    assert!((40.0..230.0).contains(&found), "{found}\n{}", said.out);
+    assert!(said.out.contains("keeps its state from probe to probe"), "{}", said.out);
+    let said = bench.contend(&["limit", &url, "--scale", "2", "--out", "none"]).exits(2);
+    assert!(said.err.contains("--scale changes nothing for a service"), "{}", said.err);
+    bench.assert_nothing_left();
+}
+
+#[test]
+fn a_service_that_sheds_load_with_status_200_carries_what_it_does() {
+    let service = Service::answering(
+        "body = b'Too many requests, try again later'\n    if lock.acquire(timeout=0.02):\n      time.sleep(0.005)\n      \
+         lock.release()\n      body = b'[' + b'{\"id\": 1}, ' * 100 + b'0]'",
+    );
+    let (bench, url) = (Bench::new(), format!("http://127.0.0.1:{}/", service.1));
+    let args = ["limit", &url, "--rounds", "1", "--rates-only", "--window", "1s", "--out", "found"];
+    bench.contend(&[&args[..], &["--bound", "response_ns_p50<=60ms"]].concat()).ran();
+    let saved = fs::read_to_string(bench.path("found/limit.toml")).expect("a file");
+    assert!(saved.contains("answers differ from those at the lowest load: "), "{saved}");
+    let json = fs::read_to_string(bench.path("found/report.json")).expect("a report");
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    let found = json["contenders"][0]["rate_per_s"].as_f64();
+    assert!(found.is_none_or(|found| found < 230.0), "{found:?}: {saved}");
+}
+
+#[test]
+fn a_scenario_is_searched_with_the_services_processors_as_evidence() {
+    let (bench, service) = (Bench::new(), Service::start());
+    let scenario = "about = \"posts\"\n\n[transaction.post]\nkind = \"write\"\n\n[[transaction.post.step]]\n\
+                    request = \"POST /items\"\nbody = '{\"n\": 1}'\n";
+    fs::write(bench.path("posts.toml"), scenario).expect("written");
+    let (url, pid) = (format!("http://127.0.0.1:{}/", service.1), service.0.id().to_string());
+    let args =
+        ["limit", &url, "--scenario", "posts.toml", "--pid", &pid, "--rounds", "1", "--rates-only", "--out", "found"];
+    let more = ["--window", "500ms", "--bound", "response_ns_p50<=60ms"];
+    bench.contend(&[&args[..], &more].concat()).exits(0);
+    let record = Record::open(&bench.path("found/probes")).expect("a record");
+    assert!(record.run.workload.text.contains("POST /items"), "{}", record.run.workload.text);
+    let saved = fs::read_to_string(bench.path("found/limit.toml")).expect("a file");
+    assert!(saved.contains("server_cpu = "), "{saved}");
+    for (args, part) in [
+        (&["limit", &study(), "--pid", "1"][..], "--pid is for services at addresses"),
+        (&["limit", &format!("{url}items"), "--scenario", "posts.toml"], "leave out /items"),
+        (&["limit", &url, "--ca", "nowhere.pem"], "--ca"),
+    ] {
+        let said = bench.contend(&[args, &["--out", "none"]].concat()).exits(2);
+        assert!(said.err.contains(part), "{}", said.err);
+    }
+}
+
+/// Bytes that the writing service writes for each request, in a process that it starts.
+const WRITTEN_BYTES: f64 = 4096.0;
+
+#[test]
+fn bytes_that_a_service_writes_are_evidence_with_its_process() {
+    let bench = Bench::new();
+    let before = format!(
+        "child = subprocess.Popen(['cat'], stdin=subprocess.PIPE, stdout=open({:?}, 'wb'))",
+        bench.path("written").display().to_string()
+    );
+    let get = format!("with lock: child.stdin.write(b'x' * {WRITTEN_BYTES}); child.stdin.flush()\n    body = b'{{}}'");
+    let service = Service::prepared(&before, &get);
+    let (url, pid) = (format!("http://127.0.0.1:{}/", service.1), service.0.id().to_string());
+    let args = ["limit", &url, "--rounds", "1", "--window", "1s", "--clients", "8", "--bound", "response_ns_p50<=20ms"];
+    bench.contend(&[&args[..], &["--pid", &pid, "--out", "found"]].concat()).exits(0);
+    let saved: toml::Table = fs::read_to_string(bench.path("found/limit.toml")).expect("a file").parse().expect("TOML");
+    let probes = saved["probes"].as_array().expect("probes").iter();
+    let mut ratios: Vec<f64> = probes
+        .filter_map(|probe| {
+            let per_s = probe.get("used")?.get("written_bytes_per_s")?.as_float()?;
+            Some(per_s / (probe["committed_per_s"].as_float()? * WRITTEN_BYTES))
+        })
+        .collect();
+    ratios.sort_by(f64::total_cmp);
+    assert!(ratios.len() > 3 && (0.9..1.1).contains(&ratios[ratios.len() / 2]), "{ratios:?}");
+    let page = fs::read_to_string(bench.path("found/report.txt")).expect("a report");
+    let one_line = page.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(one_line.contains("the service writes"), "{page}");
+}
+
+/// Right answers per second of the service that sheds load; a few more in a burst.
+const RIGHT_PER_S: f64 = 100.0;
+
+/// Answers right up to a fixed rate, and with `wrong` above it.
+fn shedding(wrong: &str) -> Service {
+    Service::prepared(
+        &format!(
+            "left, at = [5.0], [time.monotonic()]\nright = b'{{\"items\": [' + b'7, ' * 99 + b'7]}}'\nrate = {RIGHT_PER_S}"
+        ),
+        &format!(
+            "with lock:\n      now = time.monotonic()\n      left[0] = min(5.0, left[0] + (now - at[0]) * rate)\n      \
+             at[0] = now\n      is_right = left[0] >= 1\n      left[0] -= is_right\n    body = right\n    if not is_right: {wrong}"
+        ),
+    )
+}
+
+/// Searches it; returns the found rate and, of each probe with a rate, that rate, the share of failures and what it showed.
+fn searched(bench: &Bench, service: &Service, args: &[&str]) -> (f64, Vec<(f64, f64, String)>, String) {
+    let url = format!("http://127.0.0.1:{}/", service.1);
+    let fixed = ["limit", &url, "--rounds", "1", "--rates-only", "--window", "2s", "--out", "found"];
+    let bounds = ["--bound", "response_ns_p50<=60ms", "--bound", "failed<=2%"];
+    let said = bench.contend(&[&fixed[..], &bounds, args].concat()).exits(0);
+    let saved: toml::Table = fs::read_to_string(bench.path("found/limit.toml")).expect("a file").parse().expect("TOML");
+    let found = saved["capacities"][0]["rate_per_s"].as_float().expect("a rate");
+    let probes = saved["probes"].as_array().expect("probes").iter().filter_map(|probe| {
+        let failed = probe["values"].as_array()?.get(1)?.as_float()?;
+        Some((probe.get("rate_per_s")?.as_float()?, failed, probe.get("seen")?.as_str()?.to_string()))
+    });
+    (found, probes.collect(), said.out.split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
+/// No found rate may be above the threshold, and each probe above it has the share of its wrong answers.
+fn assert_wrong_answers_are_counted(found: f64, probes: &[(f64, f64, String)], said: &str) {
+    assert!((RIGHT_PER_S / 3.0..RIGHT_PER_S * 1.1).contains(&found), "{found}: {probes:?}");
+    let above: Vec<_> = probes.iter().filter(|(rate, ..)| *rate > RIGHT_PER_S * 1.2).collect();
+    for (rate, failed, seen) in &above {
+        // Slow machines answer less, and each window begins with a burst.
+        let due = 1.0 - RIGHT_PER_S / rate;
+        assert!(
+            seen == "misses" && (due * 0.7 - 0.03..due * 1.3 + 0.03).contains(failed),
+            "{rate}: {failed} for {due}"
+        );
+    }
+    assert!(said.contains("of the operations fail."), "{said}");
+}
+
+#[test]
+fn a_service_that_refuses_above_a_rate_carries_what_it_answers() {
+    let (bench, service) = (Bench::new(), shedding("status, body = 503, b'busy'"));
+    let (found, probes, said) = searched(&bench, &service, &[]);
+    assert_wrong_answers_are_counted(found, &probes, &said);
+}
+
+#[test]
+fn shorter_lists_with_status_200_fail_where_the_scenario_says_how_many_rows() {
+    let (bench, service) = (Bench::new(), shedding("body = b'{\"items\": [' + b'7, ' * 89 + b'7]}'"));
+    let scenario = "about = \"items\"\n\n[transaction.list]\nkind = \"read\"\n\n[[transaction.list.step]]\n\
+                    request = \"GET /\"\ncount = \"/items\"\nrows = 100\n";
+    fs::write(bench.path("items.toml"), scenario).expect("written");
+    let (found, probes, said) = searched(&bench, &service, &["--scenario", "items.toml"]);
+    assert_wrong_answers_are_counted(found, &probes, &said);
+}
+
+#[test]
+fn error_pages_with_status_200_are_named_at_the_first_rate_that_has_them() {
+    let (bench, service) = (Bench::new(), shedding("body = b'<html>busy</html>'"));
+    let (found, probes, said) = searched(&bench, &service, &[]);
+    assert!((RIGHT_PER_S / 3.0..RIGHT_PER_S * 1.3).contains(&found), "{found}: {probes:?}");
+    assert!(
+        probes.iter().any(|(rate, failed, seen)| *rate > found && *failed == 0.0 && seen == "misses"),
+        "{probes:?}"
+    );
+    assert!(
+        said.contains("answers differ from those at the lowest load") && said.contains("200 HTML or XML"),
+        "{said}"
+    );
+}
