@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """All tests: the workspace's test programs, and those of workers and apps in other languages, on what scripts/build-for-tests.sh
-built. CONTEND_TESTS_AT_ONCE programs run at a time, one if it is not set: tests mostly wait, but some measure time. What a
-program prints comes when it has ended. A failure is a failure; only tests in scripts/retried-tests.txt run a second time, alone.
+built. Programs whose tests measure time run one after the other. The others run at the same time with a lower priority: they get
+the processors while the first wait, which they mostly do. What a program prints comes when it has ended. A failure is a failure;
+only tests in scripts/retried-tests.txt run a second time, alone.
 
 With names (`conformance`, `workers-go`) only these programs run.
 """
 
+import itertools
 import json
 import os
 import re
@@ -20,11 +22,12 @@ CARGO = os.environ.get("CARGO", "cargo")
 # Tests start `python3` thousands of times. A script in its place that looks for the interpreter (pyenv) takes longer than it.
 os.environ["PATH"] = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
 WORKSPACE = [CARGO, "test", "--workspace"]
-# Programs at a time; each Rust program runs as many tests at a time as there are processors.
-AT_ONCE = int(os.environ.get("CONTEND_TESTS_AT_ONCE", "1"))
-# These take longest and begin first, so that with several at a time none of them is alone at the end. `watch` mostly waits
-# and leaves the processors to `trial`.
-LONGEST = ["trial", "watch", "conformance", "studies", "run", "servers", "apps"]
+# The niceness of programs that do not measure.
+LOWER = 10
+# Each Rust program runs as many tests at a time as there are processors.
+MEASURING = ["watch", "trial", "run", "conformance", "http", "contend-worker/pacing", "contend-worker/http_pacing"]
+# The longest of the others begin first, so that none of them is alone at the end.
+LONGEST = ["studies", "shim", "capture", "report", "apps", "servers", "contend/contend", "powercut"]
 LANGUAGES = ["go", "java", "node", "php", "python"]
 OTHERS = {
     "apps": ["scripts/test-apps.sh"],
@@ -42,11 +45,11 @@ class Program:
         self.name, self.command, self.directory, self.is_rust = name, command, directory, is_rust
         self.output, self.failed = "", False
 
-    def run(self, *further):
+    def run(self, *further, niceness=0):
         began = time.monotonic()
         environment = {**os.environ, "CARGO_MANIFEST_DIR": str(self.directory)} if self.is_rust else None
         done = subprocess.run(
-            [*self.command, *further], cwd=self.directory, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            ["nice", "-n", str(niceness), *self.command, *further], cwd=self.directory, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT, text=True, errors="replace"
         )
         self.output, self.failed = done.stdout, done.returncode != 0
@@ -59,6 +62,12 @@ class Program:
         ended = self.output.rpartition("test result: FAILED")[0]
         listed = ended.rpartition("\nfailures:\n")[2]
         return re.findall(r"^    (\S+)$", listed, re.MULTILINE) if ended else []
+
+    def reason(self):
+        """The end of what it printed, or what its failed tests said, without what led to the place in the code."""
+        said = self.output.partition("\nfailures:\n")[2].partition("\nfailures:\n")[0] or self.output
+        lines = [line for line in said.splitlines() if not re.match(r" +\d+: | +at |stack backtrace:|note: Some details", line)]
+        return "\n".join(line[:300] for line in lines[-40:])
 
     def passes_again(self, names):
         """Whether the failed tests pass alone. A name that the program does not know would pass by not being run."""
@@ -81,15 +90,26 @@ def rust_programs():
             yield Program(name, [message["executable"], "--quiet"], directory, is_rust=True)
 
 
+def run_all(programs, niceness):
+    for program in programs:
+        program.run(niceness=niceness)
+
+
 def main(only):
     programs = [*rust_programs(), *(Program(name, command) for name, command in OTHERS.items())]
-    unknown = {*only, *LONGEST} - {program.name for program in programs}
+    unknown = {*only, *MEASURING, *LONGEST} - {program.name for program in programs}
     if unknown:
         sys.exit(f"no program is called {', '.join(sorted(unknown))}")
     programs = [program for program in programs if not only or program.name in only]
-    programs.sort(key=lambda program: LONGEST.index(program.name) if program.name in LONGEST else len(LONGEST))
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        failed = [program for program in pool.map(Program.run, programs) if program.failed]
+    order = [*MEASURING, *LONGEST]
+    programs.sort(key=lambda program: order.index(program.name) if program.name in order else len(order))
+    measuring = [program for program in programs if program.name in MEASURING]
+    others = iter([program for program in programs if program.name not in MEASURING])
+    with ThreadPoolExecutor(2) as pool:
+        lanes = [pool.submit(run_all, itertools.chain(measuring, others), 0), pool.submit(run_all, others, LOWER)]
+    for lane in lanes:
+        lane.result()
+    failed = [program for program in programs if program.failed]
     lines = (ROOT / "scripts/retried-tests.txt").read_text().splitlines()
     may = {line.split("\t")[0] for line in lines}
     for program in failed:
@@ -101,6 +121,10 @@ def main(only):
             continue
         program.failed = True
     wrong = [program.name for program in failed if program.failed]
+    for program in failed:
+        if program.failed:
+            # Once more, where a reader of a long log looks first.
+            print(f"== {program.name}\n{program.reason()}")
     if wrong:
         sys.exit(f"tests failed: {' '.join(wrong)}")
 
