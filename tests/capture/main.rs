@@ -21,6 +21,7 @@ mod server;
 mod session;
 mod study;
 mod told;
+mod watched;
 
 use serde_json::Value;
 use std::io::Read as _;
