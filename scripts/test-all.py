@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
 """All tests: the workspace's test programs, and those of workers and apps in other languages, on what scripts/build-for-tests.sh
-built. Programs whose tests measure time run one after the other. The others run at the same time with a lower priority: they get
-the processors while the first wait, which they mostly do. What a program prints comes when it has ended. A failure is a failure;
-only tests in scripts/retried-tests.txt run a second time, alone.
+built. Programs whose tests measure time run first, one after the other; then the others, two at a time, because they mostly wait.
+What a program prints comes when it has ended. A failure is a failure; only tests in scripts/retried-tests.txt run a second time,
+alone.
 
 With names (`conformance`, `workers-go`) only these programs run.
 """
 
-import itertools
 import json
 import os
 import re
@@ -22,8 +21,6 @@ CARGO = os.environ.get("CARGO", "cargo")
 # Tests start `python3` thousands of times. A script in its place that looks for the interpreter (pyenv) takes longer than it.
 os.environ["PATH"] = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
 WORKSPACE = [CARGO, "test", "--workspace"]
-# The niceness of programs that do not measure.
-LOWER = 10
 # Each Rust program runs as many tests at a time as there are processors.
 MEASURING = ["watch", "trial", "run", "conformance", "http", "contend-worker/pacing", "contend-worker/http_pacing"]
 # The longest of the others begin first, so that none of them is alone at the end.
@@ -45,11 +42,11 @@ class Program:
         self.name, self.command, self.directory, self.is_rust = name, command, directory, is_rust
         self.output, self.failed = "", False
 
-    def run(self, *further, niceness=0):
+    def run(self, *further):
         began = time.monotonic()
         environment = {**os.environ, "CARGO_MANIFEST_DIR": str(self.directory)} if self.is_rust else None
         done = subprocess.run(
-            ["nice", "-n", str(niceness), *self.command, *further], cwd=self.directory, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            [*self.command, *further], cwd=self.directory, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT, text=True, errors="replace"
         )
         self.output, self.failed = done.stdout, done.returncode != 0
@@ -90,11 +87,6 @@ def rust_programs():
             yield Program(name, [message["executable"], "--quiet"], directory, is_rust=True)
 
 
-def run_all(programs, niceness):
-    for program in programs:
-        program.run(niceness=niceness)
-
-
 def main(only):
     programs = [*rust_programs(), *(Program(name, command) for name, command in OTHERS.items())]
     unknown = {*only, *MEASURING, *LONGEST} - {program.name for program in programs}
@@ -104,11 +96,10 @@ def main(only):
     order = [*MEASURING, *LONGEST]
     programs.sort(key=lambda program: order.index(program.name) if program.name in order else len(order))
     measuring = [program for program in programs if program.name in MEASURING]
-    others = iter([program for program in programs if program.name not in MEASURING])
+    for program in measuring:
+        program.run()
     with ThreadPoolExecutor(2) as pool:
-        lanes = [pool.submit(run_all, itertools.chain(measuring, others), 0), pool.submit(run_all, others, LOWER)]
-    for lane in lanes:
-        lane.result()
+        list(pool.map(Program.run, [program for program in programs if program.name not in MEASURING]))
     failed = [program for program in programs if program.failed]
     lines = (ROOT / "scripts/retried-tests.txt").read_text().splitlines()
     may = {line.split("\t")[0] for line in lines}

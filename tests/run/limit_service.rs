@@ -136,7 +136,7 @@ fn bytes_that_a_service_writes_are_evidence_with_its_process() {
 /// Right answers per second of the service that sheds load; a few more in a burst.
 const RIGHT_PER_S: f64 = 100.0;
 
-/// Answers right up to a fixed rate, and with `wrong` above it.
+/// Answers right up to a fixed rate, and with `wrong` above it. Each answer takes so long that a late client is no large part.
 fn shedding(wrong: &str) -> Service {
     Service::prepared(
         &format!(
@@ -144,7 +144,7 @@ fn shedding(wrong: &str) -> Service {
         ),
         &format!(
             "with lock:\n      now = time.monotonic()\n      left[0] = min(5.0, left[0] + (now - at[0]) * rate)\n      \
-             at[0] = now\n      is_right = left[0] >= 1\n      left[0] -= is_right\n    body = right\n    if not is_right: {wrong}"
+             at[0] = now\n      is_right = left[0] >= 1\n      left[0] -= is_right\n    time.sleep(0.02)\n    body = right\n    if not is_right: {wrong}"
         ),
     )
 }
@@ -153,7 +153,7 @@ fn shedding(wrong: &str) -> Service {
 fn searched(bench: &Bench, service: &Service, args: &[&str]) -> (f64, Vec<(f64, f64, String)>, String) {
     let url = format!("http://127.0.0.1:{}/", service.1);
     let fixed = ["limit", &url, "--rounds", "1", "--rates-only", "--window", "2s", "--out", "found"];
-    let bounds = ["--bound", "response_ns_p50<=60ms", "--bound", "failed<=2%"];
+    let bounds = ["--clients", "8", "--bound", "response_ns_p50<=60ms", "--bound", "failed<=2%"];
     let said = bench.contend(&[&fixed[..], &bounds, args].concat()).exits(0);
     let saved: toml::Table = fs::read_to_string(bench.path("found/limit.toml")).expect("a file").parse().expect("TOML");
     let found = saved["capacities"][0]["rate_per_s"].as_float().expect("a rate");

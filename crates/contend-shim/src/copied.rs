@@ -115,7 +115,7 @@ fn rowid_of(row: Vec<Value>) -> i64 {
 
 fn note_copies(sql: &str, copies: &[Copy], reason: &str) {
     let count: usize = copies.iter().map(|copy| copy.rows.len()).sum();
-    journal::listed(sql, &format!("answered by SQLite over a copy of {count} rows: {reason}"));
+    journal::noted(sql, &format!("answered by SQLite over a copy of {count} rows: {reason}"));
 }
 
 /// The rows of the tables that a statement reads, and what it does.

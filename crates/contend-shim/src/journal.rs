@@ -1,4 +1,4 @@
-//! The journal for the summary of `contend shim`: refused statements, and counts. All processes of the command append
+//! The journal for the summary of `contend shim`: refused and noted statements, and counts. All processes of the command append
 //! whole lines, so those of a killed process remain.
 
 use crate::c::ERROR;
@@ -19,26 +19,31 @@ pub struct Counts {
     pub round_trips: u64,
 }
 
-static REFUSED: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
-/// Most distinct refused statements.
-const REFUSED_MAX: usize = 10_000;
+static LISTED: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+/// Most distinct listed statements.
+const LISTED_MAX: usize = 10_000;
 
 /// Writes a refusal; returns the error for the program.
 pub fn refused(sql: &str, reason: &str) -> Failed {
-    listed(sql, reason);
+    list("refused", sql, reason);
     Failed::new(ERROR, format!("contend shim: {reason}"))
 }
 
-/// Writes a reason into the summary, once per statement.
-pub fn listed(sql: &str, reason: &str) {
+/// Writes how a statement was carried out into the summary, if a user should know.
+pub fn noted(sql: &str, how: &str) {
+    list("noted", sql, how);
+}
+
+/// Once per statement.
+fn list(what: &str, sql: &str, reason: &str) {
     let text = without_values(sql);
-    let mut refused = REFUSED.lock().unwrap_or_else(PoisonError::into_inner);
-    if refused.len() < REFUSED_MAX && refused.insert(text.clone()) {
+    let mut listed = LISTED.lock().unwrap_or_else(PoisonError::into_inner);
+    if listed.len() < LISTED_MAX && listed.insert(text.clone()) {
         if directory().is_none() {
             // In contend's own worker, whose log is kept.
-            eprintln!("contend shim: refused: {}: {text}", one_line(reason));
+            eprintln!("contend shim: {what}: {}: {text}", one_line(reason));
         }
-        append(&format!("refused\t{}\t{text}\n", one_line(reason)));
+        append(&format!("{what}\t{}\t{text}\n", one_line(reason)));
     }
 }
 

@@ -395,7 +395,7 @@ impl Statement {
                     let tagless = |reason| Failed::new(ERROR, format!("contend shim: {reason}"));
                     let done = plan.done(answers).map_err(tagless)?;
                     if let Some(Err(reason)) = done.rowid {
-                        journal::listed(&self.sql, &format!("sqlite3_last_insert_rowid() is unchanged: {reason}"));
+                        journal::noted(&self.sql, &format!("sqlite3_last_insert_rowid() is unchanged: {reason}"));
                     }
                     state.keep(&connection.front, &done);
                     return Ok((done.rows, done.changed));

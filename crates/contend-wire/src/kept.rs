@@ -4,7 +4,7 @@
 //! | relation | what it has |
 //! |---|---|
 //! | `_contend_schema` | `type`, `name`, `tbl_name`, `sql` of `sqlite_schema`; its comment is the path of the file |
-//! | `_contend_settings` | `user_version`, `application_id`, whether foreign keys are enforced |
+//! | `_contend_settings` | `user_version`, `application_id`, whether foreign keys are enforced and rowids are kept |
 //! | `_contend_v7` | empty: its name is the version of the schema, and every statement of the shim mentions it |
 //!
 //! So the schema of a file is the one whose `_contend_schema` has the file's path as its comment.

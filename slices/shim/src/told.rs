@@ -1,4 +1,4 @@
-//! Reads the library's journal: refused statements, and counts.
+//! Reads the library's journal: refused and noted statements, and counts.
 
 use std::collections::BTreeMap;
 
@@ -7,6 +7,8 @@ use std::collections::BTreeMap;
 pub struct Told {
     /// Refused statements, with the reason of each.
     pub refused: BTreeMap<String, String>,
+    /// Statements that were carried out in a way that a user should know, with the way of each.
+    pub noted: BTreeMap<String, String>,
     /// Connections that were opened.
     pub opened: u64,
     /// Connections that were closed, and so have counts.
@@ -27,6 +29,9 @@ pub fn read(text: &str) -> Told {
             ["refused", reason, statement] => {
                 told.refused.insert((*statement).to_string(), (*reason).to_string());
             }
+            ["noted", how, statement] => {
+                told.noted.insert((*statement).to_string(), (*how).to_string());
+            }
             ["opened"] => told.opened += 1,
             ["counts", server, local, round_trips] => {
                 let number = |text: &str| text.parse::<u64>().unwrap_or(0);
@@ -42,20 +47,25 @@ pub fn read(text: &str) -> Told {
 }
 
 impl Told {
-    /// The refused statements, each with its reason.
+    /// The refused statements, then the noted ones, each with its reason.
     pub fn list(&self) -> String {
-        self.refused.iter().map(|(statement, reason)| format!("{statement}\n    {reason}\n")).collect()
+        self.refused
+            .iter()
+            .chain(&self.noted)
+            .map(|(statement, reason)| format!("{statement}\n    {reason}\n"))
+            .collect()
     }
 
     /// The summary sentence.
     pub fn sentence(&self) -> String {
         let counts = format!(
-            "connections: {}, statements on the server: {}, by SQLite itself: {}, round trips: {}, refused statements: {}.",
+            "connections: {}, statements on the server: {}, by SQLite itself: {}, round trips: {}, refused statements: {}, noted: {}.",
             self.connections,
             self.server,
             self.local,
             self.round_trips,
-            self.refused.len()
+            self.refused.len(),
+            self.noted.len()
         );
         match self.opened.saturating_sub(self.connections) {
             0 => counts,
@@ -70,11 +80,12 @@ mod tests {
 
     #[test]
     fn a_journal_is_summed_up() {
-        let told =
-            read("refused\tno (x)\tSELECT a\ncounts\t3\t2\t9\nrefused\tno (x)\tSELECT a\ncounts\t1\t0\t4\ncounts\t1");
+        let refused = "refused\tno (x)\tSELECT a\n";
+        let noted = "noted\tover a copy\tSELECT b\n";
+        let told = read(&format!("{refused}counts\t3\t2\t9\n{refused}counts\t1\t0\t4\n{noted}counts\t1"));
         assert_eq!((told.connections, told.server, told.local, told.round_trips), (2, 4, 2, 13));
-        assert_eq!(told.list(), "SELECT a\n    no (x)\n");
-        assert!(told.sentence().ends_with("round trips: 13, refused statements: 1."));
+        assert_eq!(told.list(), "SELECT a\n    no (x)\nSELECT b\n    over a copy\n");
+        assert!(told.sentence().ends_with("round trips: 13, refused statements: 1, noted: 1."));
     }
 
     #[test]

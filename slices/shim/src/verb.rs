@@ -33,7 +33,7 @@ struct ShimArgs {
     /// What is kept for the next use of a statement
     #[arg(long, value_enum, default_value = "all")]
     cache: Cache,
-    /// Write what was refused to a file instead of standard error
+    /// Write refused and noted statements to a file instead of standard error
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     log: Option<PathBuf>,
     /// The command, after `--`
