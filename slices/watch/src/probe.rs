@@ -150,10 +150,10 @@ pub fn look_into(path: &Path) -> Result<Found> {
     let file = File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
     let cache = ReadCache::new(file);
     let program = Program::parse(&cache).with_context(|| format!("{} is not a 64-bit program", path.display()))?;
-    if is_in_front(&program) {
+    let mut named = symbols(&program)?;
+    if !named.is_empty() && is_capture(&program) {
         return Ok(Found::default());
     }
-    let mut named = symbols(&program)?;
     let is_stripped_go = program.section_by_name(OF_GO).is_some() && program.symbols().next().is_none();
     if named.is_empty() && is_stripped_go {
         named = translated(&program);
@@ -242,11 +242,10 @@ fn symbols(program: &Program<'_>) -> Result<Vec<Named>> {
     Ok(found)
 }
 
-/// Whether a library stands in front of SQLite and calls it, as that of `contend capture` does: it replaces `dlopen` for its
-/// process. SQLite's own calls show all, and a probe of a return changes the return address, by which such a library knows
-/// SQLite's inner calls.
-fn is_in_front(program: &Program<'_>) -> bool {
-    program.dynamic_symbols().any(|symbol| symbol.is_definition() && symbol.name() == Ok("dlopen"))
+/// Whether this is the library of `contend capture`, which calls SQLite. SQLite's own functions show all, and a probe of a
+/// return changes the return address, by which the library knows SQLite's inner calls.
+fn is_capture(program: &Program<'_>) -> bool {
+    program.dynamic_symbols().any(|symbol| symbol.name() == Ok("CONTEND_INTERPOSE"))
 }
 
 /// Offsets of the functions' names in a string table. A name that ends another one may share its text.
