@@ -88,6 +88,20 @@ fn a_process_that_does_not_get_the_lock_makes_nothing() {
     assert_eq!(schemas(), "1");
 }
 
+/// An application may have its own message for a database that it cannot open.
+#[test]
+fn a_database_that_was_not_opened_is_in_the_summary() {
+    let stage = Stage::start();
+    let path = stage.path("there.db").display().to_string();
+    rusqlite::Connection::open(&path).and_then(|db| db.execute_batch("CREATE TABLE t (x)")).expect("made");
+    let script =
+        "import sqlite3, sys\ntry: sqlite3.connect(sys.argv[1]).execute('SELECT 1')\nexcept sqlite3.Error: pass";
+    let output = fed(stage.shim(&[], &["python3", "-c", script, &path]), "");
+    let said = text(&output.stderr);
+    assert!(said.contains(&format!("opening {path}\n")) && said.contains("its rows are in the file"), "{said}");
+    assert!(said.contains("refused statements: 1, noted: 0."), "{said}");
+}
+
 /// The server gets the rowid that SQLite itself gave to a row of a temporary table.
 #[test]
 fn the_last_rowid_may_be_that_of_a_temporary_table() {

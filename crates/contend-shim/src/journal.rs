@@ -7,6 +7,7 @@ use crate::config::{Settings, directory, settings};
 use std::collections::BTreeSet;
 use std::fs::OpenOptions;
 use std::io::Write;
+use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 /// Counts of a connection.
@@ -25,18 +26,22 @@ const LISTED_MAX: usize = 10_000;
 
 /// Writes a refusal; returns the error for the program.
 pub fn refused(sql: &str, reason: &str) -> Failed {
-    list("refused", sql, reason);
+    list("refused", without_values(sql), reason);
     Failed::new(ERROR, format!("contend shim: {reason}"))
 }
 
 /// Writes how a statement was carried out into the summary, if a user should know.
 pub fn noted(sql: &str, how: &str) {
-    list("noted", sql, how);
+    list("noted", without_values(sql), how);
 }
 
-/// Once per statement.
-fn list(what: &str, sql: &str, reason: &str) {
-    let text = without_values(sql);
+/// Writes why a database was not opened: an application may show its users another message.
+pub fn not_opened(path: &Path, failed: &Failed) {
+    list("refused", one_line(&format!("opening {}", path.display())), &failed.message);
+}
+
+/// Once per statement or database.
+fn list(what: &str, text: String, reason: &str) {
     let mut listed = LISTED.lock().unwrap_or_else(PoisonError::into_inner);
     if listed.len() < LISTED_MAX && listed.insert(text.clone()) {
         if directory().is_none() {

@@ -10,7 +10,7 @@ use crate::rules::Id;
 use crate::types::{Affinity, Collation, Declared, Ty, Val, declared};
 
 /// Name of the hidden column with the rowid on the server.
-const HIDDEN_NAME: &str = "_contend_rowid";
+pub const HIDDEN_ROWID: &str = "_contend_rowid";
 
 /// The schema for translations. Names are found regardless of ASCII case.
 #[derive(Clone, Debug, Default)]
@@ -228,7 +228,7 @@ impl Table {
     pub(crate) fn keep_rowid(&mut self) {
         if self.kind == Kind::Table && self.rowid.is_none() && !self.without_rowid {
             let integer = Val { affinity: Affinity::Integer, nullable: false, ..Val::of(Ty::Int) };
-            self.hidden = Some(output(HIDDEN_NAME.to_string(), integer));
+            self.hidden = Some(output(HIDDEN_ROWID.to_string(), integer));
         }
     }
 

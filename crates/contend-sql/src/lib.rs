@@ -39,7 +39,7 @@ mod types;
 #[cfg(test)]
 mod workloads_tests;
 
-pub use catalogue::Catalogue;
+pub use catalogue::{Catalogue, HIDDEN_ROWID};
 pub use definition::{ForeignKeyDefinition, HeldColumn, LeftOut, TableDefinition, define_table, table_columns};
 pub use pack::function_pack;
 pub use reals::real_text;
