@@ -26,8 +26,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 /// Most translations stored per connection.
 const PLANS_MAX: usize = 2_000;
-/// SQLite's own message.
-pub const NOT_THERE: &str = "unable to open database file";
 /// Longest time for which opening waits while another process creates the schema.
 const OPENING_MS: i32 = 10_000;
 
@@ -225,7 +223,7 @@ impl State {
             Failed::new(CANTOPEN, words)
         })?;
         if there.is_none() && !creates {
-            return Err(Failed::new(CANTOPEN, NOT_THERE));
+            return Err(Failed::new(CANTOPEN, journal::NOT_THERE));
         }
         if there.is_none() && path.metadata().is_ok_and(|metadata| metadata.len() > 0) {
             let words = format!(

@@ -21,6 +21,8 @@ pub struct Counts {
 }
 
 static LISTED: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+/// SQLite's message for a database that is not there.
+pub const NOT_THERE: &str = "unable to open database file";
 /// Most distinct listed statements.
 const LISTED_MAX: usize = 10_000;
 
@@ -35,9 +37,12 @@ pub fn noted(sql: &str, how: &str) {
     list("noted", without_values(sql), how);
 }
 
-/// Writes why a database was not opened: an application may show its users another message.
+/// Writes why a database was not opened: an application may show its users another message. One that is not there is no
+/// surprise.
 pub fn not_opened(path: &Path, failed: &Failed) {
-    list("refused", one_line(&format!("opening {}", path.display())), &failed.message);
+    if failed.message != NOT_THERE {
+        list("refused", one_line(&format!("opening {}", path.display())), &failed.message);
+    }
 }
 
 /// Once per statement or database.

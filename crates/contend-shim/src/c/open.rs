@@ -5,7 +5,7 @@ use super::hook::{hook, text, text16};
 use super::real::{Real, Text, of_caller};
 use super::{CANTOPEN, MISUSE, OK, authorizer};
 use crate::config::{Settings, of_uri, settings};
-use crate::connection::{Connection, FORKS, NOT_THERE};
+use crate::connection::{Connection, FORKS};
 use crate::{journal, path, registry};
 use contend_interpose::P;
 use std::ffi::{c_int, c_void};
@@ -77,15 +77,11 @@ fn connect(
     flags: c_int,
 ) -> Result<Arc<Connection>, Failed> {
     if place.path.parent().is_some_and(|parent| !parent.is_dir()) {
-        return Err(Failed::new(CANTOPEN, NOT_THERE));
+        return Err(Failed::new(CANTOPEN, journal::NOT_THERE));
     }
     let creates = flags & CREATE != 0 && !place.is_readonly;
-    let connection = Connection::open(front, settings, &place.path, creates).inspect_err(|failed| {
-        // A database that is not there is no surprise.
-        if failed.message != NOT_THERE {
-            journal::not_opened(&place.path, failed);
-        }
-    })?;
+    let connection = Connection::open(front, settings, &place.path, creates)
+        .inspect_err(|failed| journal::not_opened(&place.path, failed))?;
     connection.is_readonly.store(flags & READ_ONLY != 0 || place.is_readonly, Relaxed);
     Ok(Arc::new(connection))
 }
