@@ -22,9 +22,10 @@ CARGO = os.environ.get("CARGO", "cargo")
 os.environ["PATH"] = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
 WORKSPACE = [CARGO, "test", "--workspace"]
 # Each Rust program runs as many tests at a time as there are processors.
-MEASURING = ["watch", "trial", "run", "conformance", "http", "contend-worker/pacing", "contend-worker/http_pacing"]
+# These measure time, or how much is done in a time.
+MEASURING = ["watch", "trial", "run", "servers", "conformance", "http", "contend-worker/pacing", "contend-worker/http_pacing"]
 # The longest of the others begin first, so that none of them is alone at the end.
-LONGEST = ["studies", "shim", "capture", "report", "apps", "servers", "contend/contend", "powercut"]
+LONGEST = ["studies", "shim", "capture", "report", "apps", "contend/contend", "powercut"]
 LANGUAGES = ["go", "java", "node", "php", "python"]
 OTHERS = {
     "apps": ["scripts/test-apps.sh"],
