@@ -77,23 +77,24 @@ impl Estimator<'_> {
         }
     }
 
-    /// The value of a formula's name in a cell. Counts and circumstances are means over its valid trials, so that a
-    /// ratio of counts is that of all operations. Metrics are the values in tables, except lower bounds, which have no
-    /// value here.
+    /// The value of a formula's name in a cell. Counts and circumstances are means over its valid trials (`rounds` is
+    /// their number), so that a ratio of counts is that of all operations. Metrics are the values in tables, except lower
+    /// bounds, which have no value here.
     pub fn named(&self, whole: &str, cell: &Cell) -> Option<f64> {
         let name = Name::read(whole).ok()?;
         match name {
             Name::Listed(Row { of: Of::Time(measure, stat), .. }, Part::Transaction(transaction)) => {
                 return self.time_of(*measure, *stat, transaction, cell);
             }
-            Name::Listed(row, _) if row.over_rounds() != OverRounds::Mean => {
+            Name::Listed(row, _) if matches!(row.over_rounds(), OverRounds::Pooled | OverRounds::Median) => {
                 return self.value(cell, &metric::listed(whole)?);
             }
             _ => {}
         }
         let of_trial = |&index: &usize| name.of_trial(whole, &self.rows[index], self.transactions);
         let sum: f64 = cell.valid.iter().map(of_trial).sum::<Option<f64>>()?;
-        cell.has_data().then(|| sum / cell.valid.len() as f64)
+        let trials = if name.over_rounds() == OverRounds::Sum { 1 } else { cell.valid.len() };
+        cell.has_data().then(|| sum / trials as f64)
     }
 
     /// The metric as a number for formulas; `None` for a lower bound.

@@ -2,7 +2,7 @@
 //! or a contender.
 
 use crate::analysis::formula::Formula;
-use crate::analysis::metric::table::{Dot, Of, Part, Row, TABLE, Work, row};
+use crate::analysis::metric::table::{Dot, Of, OverRounds, Part, Row, TABLE, Work, row};
 use crate::analysis::trial::{Scope, TrialRow};
 use crate::source::nearest;
 use contend_wire::sample::{CodeSpace, sqlstate_to_code};
@@ -44,6 +44,15 @@ impl<'n> Name<'n> {
             Name::Code(..) => Work::NotDone,
             Name::Elsewhere(name, _) => Name::read(name).map_or(Work::None, |name| name.work()),
             Name::Number(_) => Work::None,
+        }
+    }
+
+    /// How the numbers of trials become one.
+    pub fn over_rounds(&self) -> OverRounds {
+        match self {
+            Name::Listed(row, _) => row.over_rounds(),
+            Name::Elsewhere(name, _) => Name::read(name).map_or(OverRounds::Mean, |name| name.over_rounds()),
+            Name::Code(..) | Name::Number(_) => OverRounds::Mean,
         }
     }
 

@@ -28,6 +28,8 @@ pub enum Of {
     /// Size of tables on disk.
     Tables(fn(TableBytes) -> u64),
     Trial(fn(&TrialRow<'_>) -> Option<f64>),
+    /// 1 for each trial.
+    Rounds,
 }
 
 /// How the rounds of a cell become one number.
@@ -37,6 +39,7 @@ pub enum OverRounds {
     Pooled,
     Median,
     Mean,
+    Sum,
 }
 
 impl OverRounds {
@@ -45,6 +48,7 @@ impl OverRounds {
             OverRounds::Pooled => "quantile of all operations",
             OverRounds::Median => "median of the rounds",
             OverRounds::Mean => "mean of the rounds",
+            OverRounds::Sum => "sum of the rounds",
         }
     }
 }
@@ -167,6 +171,7 @@ impl Row {
     pub fn over_rounds(&self) -> OverRounds {
         match self.of {
             Of::Time(_, Stat::Quantile(_)) => OverRounds::Pooled,
+            Of::Rounds => OverRounds::Sum,
             _ if self.better.is_some() => OverRounds::Median,
             _ => OverRounds::Mean,
         }
@@ -182,6 +187,7 @@ impl Row {
         match self.of {
             Of::Trial(of) => return of(row),
             Of::Tables(of) => return of_tables(of, part, row),
+            Of::Rounds => return Some(1.0),
             _ => {}
         }
         let measured = row.measured.as_ref()?;
@@ -335,7 +341,8 @@ fn compared() -> Vec<Row> {
 
 /// Settings and facts of a trial, for formulas.
 fn circumstances() -> Vec<Row> {
-    load().into_iter().chain(server()).chain(data_and_overhead()).collect()
+    let rounds = Row::new("rounds", Unit::Plain, "rounds in which the trial counts", Of::Rounds);
+    [rounds].into_iter().chain(load()).chain(server()).chain(data_and_overhead()).collect()
 }
 
 type OfTrial = fn(&TrialRow<'_>) -> Option<f64>;
