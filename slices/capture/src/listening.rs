@@ -93,7 +93,7 @@ fn finish(out: &Path, manifest: &mut Manifest) -> Result<()> {
     manifest.write(out)?;
     say_what_there_is(manifest, &trace, out);
     if let Err(why) = manifest.needs_sqlite("A study") {
-        say(&format!("No study can be made of it: {why:#}"));
+        say(&format!("{why:#}"));
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! What happens right above the highest rate, if answers are wrong there: a bound on times says nothing of them.
+//! What happens right above the highest rate, if answers are wrong there: a bound on times does not show it.
 
 use crate::bound::{Bound, recorded};
 use crate::of::Of;

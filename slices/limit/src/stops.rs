@@ -26,29 +26,33 @@ pub fn sentence(saved: &Saved, arm: usize) -> String {
     }
 }
 
-/// Suspects that an experiment did not clear and that were not shown to be idle, as the end of the sentence.
+/// Suspects that an experiment did not clear and that were not shown to be idle, and what of a service is not measured, as the
+/// end of the sentence.
 fn untried(saved: &Saved, arm: usize, all: &[Suspected]) -> String {
     let tier = saved.arms[arm].tier.as_str();
     let waits_for_none = [Tier::Bounded, Tier::Unsafe].iter().any(|without| without.word() == tier);
     let used = used(saved, arm).unwrap_or_default();
-    let writes_nothing = saved.service && used.written_bytes_per_s == Some(0.0);
     let is_idle = |of: &Suspected| match of.suspect {
-        Suspect::Syncs => of.arm.is_none() && (waits_for_none || writes_nothing),
+        Suspect::Syncs => of.arm.is_none() && waits_for_none,
         _ => of.use_share.is_some() && !of.is_busy(),
     };
     let is_untried = |of: &&Suspected| {
         let is_tried = (of.moves || of.is_cleared) && of.unshown.is_none();
-        of.suspect != Suspect::Generator && is_seen(saved, of, &used) && !is_tried && !is_idle(of)
+        // Nothing can relax the syncs of a service.
+        let is_ours = of.suspect != Suspect::Generator && !(saved.service && of.suspect == Suspect::Syncs);
+        is_ours && is_seen(saved, of, &used) && !is_tried && !is_idle(of)
     };
     let words: Vec<String> = all.iter().filter(is_untried).map(|of| untried_word(saved, of)).collect();
-    if words.is_empty() { String::new() } else { format!("; not tried in {ROUNDS_MIN} rounds: {}", words.join(", ")) }
+    let untried = match words.is_empty() {
+        true => String::new(),
+        false => format!("; not tried in {ROUNDS_MIN} rounds: {}", words.join(", ")),
+    };
+    let may_sync = saved.service && used.written_bytes_per_s != Some(0.0);
+    untried + if may_sync { "; its syncs are not measured" } else { "" }
 }
 
 fn untried_word(saved: &Saved, of: &Suspected) -> String {
-    let is_unmeasured = match of.suspect {
-        Suspect::Syncs => saved.service,
-        suspect => suspect == Suspect::Processors && of.use_share.is_none() && saved.is_server_foreign(),
-    };
+    let is_unmeasured = of.suspect == Suspect::Processors && of.use_share.is_none() && saved.is_server_foreign();
     let why = match of.is_undecided() && of.unshown.is_none() {
         _ if is_unmeasured => " (not measured)",
         true => " (undecided)",
@@ -218,10 +222,10 @@ fn not_relaxed(saved: &Saved, of: &Suspected) -> &'static str {
 
 fn evidence(saved: &Saved, of: &Suspected, used: &Busy) -> String {
     match of.suspect {
-        Suspect::Syncs if saved.service => {
-            let per_s = used.written_bytes_per_s.unwrap_or(0.0);
-            format!("the service writes {} a second; its syncs are not measured", Bytes(per_s as u64))
-        }
+        Suspect::Syncs if saved.service => match used.written_bytes_per_s.unwrap_or(0.0) {
+            0.0 => "the service writes nothing".to_string(),
+            per_s => format!("the service writes {} a second; its syncs are not measured", Bytes(per_s as u64)),
+        },
         Suspect::Syncs => {
             let mut parts = vec![format!("{} writes", Rate(used.writes_per_s))];
             parts.extend(used.syncs_per_s.map(|per_s| format!("{} syncs", Rate(per_s))));

@@ -231,7 +231,7 @@ impl Carrying<'_> {
             return false;
         }
         let why = skipped::why(call, self.target.is_mariadb, &self.others);
-        let why = self.unprepared.why(call, why);
+        let why = self.unprepared.why(call.connection, &call.sql, why);
         why.into_iter().for_each(|why| *self.skipped.entry(why).or_default() += 1);
         why.is_none()
     }

@@ -21,7 +21,7 @@ const ROWS: &str = "with rows or files (COPY, LOAD DATA, INTO OUTFILE)";
 const WHOLE_SERVER: &str = "about the whole server (databases, users, rights, global settings, other connections)";
 const OTHER_DATABASE: &str = "with the name of another database of the server";
 const COMPUTED: &str = "with a statement in a variable or an expression (PREPARE, EXECUTE IMMEDIATE)";
-const NOT_PREPARED: &str = "of PREPARE that were left out";
+const NOT_PREPARED: &str = "with EXECUTE or DEALLOCATE of a PREPARE that was left out";
 const FORM: &str = "about the form of strings, which are stored in the standard form";
 
 /// Why a call is left out, as it follows "1 statement". `others`: databases of MariaDB that a statement must not name.
@@ -56,7 +56,7 @@ enum Inner {
     Computed,
 }
 
-/// That of `PREPARE name FROM` and `EXECUTE IMMEDIATE`.
+/// The statement in a `PREPARE name FROM` or an `EXECUTE IMMEDIATE`.
 fn inner(statement: &[Token]) -> Option<Inner> {
     let from = match (word(statement, 0).as_str(), word(statement, 1).as_str()) {
         ("prepare", _) => 1 + statement.iter().position(|token| token.is_word("from"))?,
@@ -69,9 +69,9 @@ fn inner(statement: &[Token]) -> Option<Inner> {
     let quote = text.chars().next().filter(|quote| ['\'', '"'].contains(quote));
     let inside = quote.and_then(|quote| text.strip_prefix(quote)?.strip_suffix(quote));
     let is_all = rest.first().is_none_or(|next| next.is_word("using"));
-    // Captured texts have quotes doubled.
-    let text = |inside: &str| inside.replace("''", "'").replace("\"\"", "\"");
-    Some(inside.filter(|_| is_all).map_or(Inner::Computed, |inside| Inner::Text(text(inside))))
+    let Some((quote, inside)) = quote.zip(inside).filter(|_| is_all) else { return Some(Inner::Computed) };
+    // A captured text has its own kind of quotes doubled.
+    Some(Inner::Text(inside.replace(&format!("{quote}{quote}"), &quote.to_string())))
 }
 
 /// Prepared statements that were left out, by connection and name.
@@ -79,29 +79,34 @@ fn inner(statement: &[Token]) -> Option<Inner> {
 pub struct Unprepared(BTreeSet<(u64, String)>);
 
 impl Unprepared {
-    /// Why a call is left out, of which this reason is known: it also is if it needs a statement that was left out.
-    pub fn why(&mut self, call: &Call, why: Option<&'static str>) -> Option<&'static str> {
-        let Some((name, is_made)) = prepared(&call.sql) else { return why };
-        let name = (call.connection, name);
-        if !is_made {
-            return why.or_else(|| self.0.contains(&name).then_some(NOT_PREPARED));
+    /// The reason to leave out a call: `why`, or that a statement that it executes was not prepared.
+    pub fn why(&mut self, connection: u64, sql: &str, why: Option<&'static str>) -> Option<&'static str> {
+        let all = tokens(sql);
+        let named: Vec<_> = statements(&all).into_iter().filter_map(|place| prepared(&all[place])).collect();
+        let key = |name: &String| (connection, name.clone());
+        // A statement that the call itself prepares is not the one that was left out.
+        let needs = |(at, (name, is_made)): (usize, &(String, bool))| {
+            let is_own = named[..at].iter().any(|(own, is_made)| *is_made && own == name);
+            !is_made && !is_own && self.0.contains(&key(name))
+        };
+        let why = why.or_else(|| named.iter().enumerate().any(needs).then_some(NOT_PREPARED));
+        for (name, _) in named.iter().filter(|(_, is_made)| *is_made) {
+            let _ = if why.is_some() { self.0.insert(key(name)) } else { self.0.remove(&key(name)) };
         }
-        let _ = if why.is_some() { self.0.insert(name) } else { self.0.remove(&name) };
         why
     }
 }
 
 /// The name in `PREPARE name`, or in `EXECUTE name` and `DEALLOCATE PREPARE name`; whether it is the first.
-fn prepared(sql: &str) -> Option<(String, bool)> {
-    let all = tokens(sql);
-    let at = match (word(&all, 0).as_str(), word(&all, 1).as_str()) {
+fn prepared(statement: &[Token]) -> Option<(String, bool)> {
+    let at = match (word(statement, 0).as_str(), word(statement, 1).as_str()) {
         ("execute", "immediate") => return None,
         ("prepare" | "execute", _) => 1,
         ("deallocate" | "drop", "prepare") => 2,
         _ => return None,
     };
-    match all.get(at)? {
-        Token::Word(name) => Some((without_quotes(name).to_lowercase(), all[0].is_word("prepare"))),
+    match statement.get(at)? {
+        Token::Word(name) => Some((without_quotes(name).to_lowercase(), statement[0].is_word("prepare"))),
         _ => None,
     }
 }
@@ -173,6 +178,8 @@ mod tests {
             ("PREPARE s FROM 'SET GLOBAL x = 1'", true, Some(WHOLE_SERVER)),
             ("EXECUTE IMMEDIATE 'INSERT INTO logs.t VALUES (''a'')'", true, Some(OTHER_DATABASE)),
             ("EXECUTE IMMEDIATE \"KILL 5\"", true, Some(WHOLE_SERVER)),
+            ("EXECUTE IMMEDIATE 'INSERT INTO t SELECT \"\" FROM logs.t'", true, Some(OTHER_DATABASE)),
+            ("EXECUTE IMMEDIATE \"SELECT '' FROM logs.t\"", true, Some(OTHER_DATABASE)),
             ("EXECUTE IMMEDIATE 'INSERT INTO t VALUES (?)' USING 5", true, None),
             ("PREPARE s FROM @text", true, Some(COMPUTED)),
             ("EXECUTE IMMEDIATE CONCAT('SET ', 'GLOBAL x = 1')", true, Some(COMPUTED)),
@@ -193,7 +200,21 @@ mod tests {
             ("EXECUTE IMMEDIATE 'KILL 5'", None),
             ("DROP TABLE kills", None),
         ] {
-            assert_eq!(prepared(sql), name.map(|(name, is_made)| (name.to_string(), is_made)), "{sql}");
+            assert_eq!(prepared(&tokens(sql)), name.map(|(name, is_made)| (name.to_string(), is_made)), "{sql}");
+        }
+    }
+    #[test]
+    fn what_executes_a_statement_that_was_left_out_is_left_out_too() {
+        let mut unprepared = Unprepared::default();
+        for (sql, why, then) in [
+            ("SET @q = 'KILL 5'; PREPARE s FROM @q", Some(COMPUTED), Some(COMPUTED)),
+            ("EXECUTE s", None, Some(NOT_PREPARED)),
+            ("SELECT 1; EXECUTE s", None, Some(NOT_PREPARED)),
+            ("EXECUTE other", None, None),
+            ("PREPARE s FROM 'SELECT 1'; EXECUTE s", None, None),
+            ("EXECUTE s", None, None),
+        ] {
+            assert_eq!(unprepared.why(1, sql, why), then, "{sql}");
         }
     }
 }

@@ -37,7 +37,7 @@ pub struct LockErrors {
     why_none: String,
 }
 
-/// A call that waited for this time and was refused has given up, and was not refused for another reason.
+/// A call that was refused after it had waited for this time has given up; nothing else makes a refused call wait so long.
 const LONG_WAIT_NS: u64 = 100_000_000;
 
 /// Quick windows are multiples of this.

@@ -152,7 +152,7 @@ const NO_FOREIGN_KEYS: &str = "  \"Foreign keys are enforced on SQLite, as in th
 const ISOLATION: &str = "  \"Servers have their default isolation, READ COMMITTED or REPEATABLE READ, and SQLite's is SERIALIZABLE: a transaction that \
                          reads before it writes can lose an update there. With \\\"--contender postgres:isolation=serializable\\\" such transactions fail instead.\",\n";
 
-/// A key of contenders that quick runs leave out.
+/// The key of a contender: quick runs leave it out.
 const FULL_ONLY: &str = "runs = [\"full\"]\n";
 
 /// Whether the lock is held for so long that each trial takes seconds: then quick runs leave out what is not about locks.
