@@ -128,7 +128,7 @@ fn copied(connection: &Connection, sql: &str) -> Result<(Vec<Copy>, Note), Stopp
         let prepared = front.prepare(sql);
         let mut note = note::end();
         drop(prepared?);
-        note.locate(front)?;
+        note.locate(front, sql)?;
         let tables = reads(&state, front, &note)?;
         match read(&mut state, front, &tables)? {
             Some(copies) => return Ok((copies, note)),

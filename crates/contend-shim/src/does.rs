@@ -3,6 +3,7 @@
 use crate::note::{Note, is_local_function, is_schema_function, is_schema_table};
 use crate::own::Objection;
 use crate::pragma::{Pragma, pragma};
+pub use crate::word::first_word;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Does {
@@ -33,22 +34,6 @@ pub enum Does {
     /// No effect.
     Nothing,
     Refused(String),
-}
-
-/// The first word in upper case.
-pub fn first_word(sql: &str) -> String {
-    let mut rest = sql.trim_start_matches(|c: char| c.is_whitespace() || c == ';' || c == '\u{feff}');
-    loop {
-        let next = if let Some(line) = rest.strip_prefix("--") {
-            line.split_once('\n').map_or("", |(_, rest)| rest)
-        } else if let Some(block) = rest.strip_prefix("/*") {
-            block.split_once("*/").map_or("", |(_, rest)| rest)
-        } else {
-            break;
-        };
-        rest = next.trim_start_matches(|c: char| c.is_whitespace() || c == ';');
-    }
-    rest.chars().take_while(char::is_ascii_alphabetic).collect::<String>().to_ascii_uppercase()
 }
 
 /// Decides. `has_table`: whether a name is a table or view of the database; `objection`: why the server cannot execute it,

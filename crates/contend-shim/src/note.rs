@@ -1,7 +1,9 @@
 //! Notes which tables and functions a statement uses, from the actions of SQLite's authorizer.
 
 use crate::c::front::{Failed, Front};
+use crate::opened;
 use crate::value::Value;
+use crate::word::first_word;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::mem::ManuallyDrop;
@@ -11,7 +13,7 @@ use std::mem::ManuallyDrop;
 pub struct Note {
     /// Tables that are read or changed, with their databases. SQLite gives no database if no column is read; `locate` adds it.
     pub tables: BTreeSet<(String, String)>,
-    /// Those whose rowid is read, although no column is it.
+    /// Tables whose rowid is read and is not a column.
     pub rowids: BTreeSet<String>,
     /// Those from which rows are deleted.
     pub deleted: BTreeSet<String>,
@@ -26,15 +28,24 @@ pub struct Note {
     pub defines: Option<String>,
     /// A feature that cannot be translated.
     pub odd: Option<&'static str>,
+    /// Whether there was an action: while SQLite only executes a statement, there is none.
+    pub is_prepared: bool,
+    /// Whether the text of a view or trigger is a part of it.
+    pub is_nested: bool,
 }
 
 impl Note {
-    /// Finds the databases of tables of which no column is read, as by `SELECT count(*)`: SQLite does not report them. A name
-    /// that is in no database is that of a query in WITH, if it is not a virtual table.
+    /// Adds what SQLite does not report: tables of which only columns of USING or NATURAL are read, and the databases of tables of
+    /// which no column is read, as by `SELECT count(*)`. A name that is in no database is that of a query in WITH, if it is not a
+    /// virtual table.
     ///
     /// # Errors
-    /// SQLite cannot read its own schema.
-    pub fn locate(&mut self, front: &Front) -> Result<(), Failed> {
+    /// SQLite cannot read its own schema, or prepare the statement again.
+    pub fn locate(&mut self, front: &Front, sql: &str) -> Result<(), Failed> {
+        let may_lack = self.is_prepared && (self.is_nested || opened::may_join_by_names(sql));
+        if may_lack && first_word(sql) != "EXPLAIN" {
+            self.tables.extend(opened::tables(front, sql)?);
+        }
         let is_lost = |(database, table): &(String, String)| database.is_empty() && !is_schema_table(table);
         let (lost, found) = std::mem::take(&mut self.tables).into_iter().partition::<BTreeSet<_>, _>(is_lost);
         self.tables = found;
@@ -84,6 +95,11 @@ pub fn is_taken() -> bool {
     NOTE.with(|note| note.borrow().is_some())
 }
 
+/// SQLite reads the text of a view or trigger.
+pub fn nested() {
+    with(|note| note.is_nested = true);
+}
+
 /// The program's authorizer replaces a column by NULL.
 pub fn hidden() {
     with(|note| note.odd = Some("the application's authorizer hides a column"));
@@ -99,6 +115,7 @@ fn with(change: impl FnOnce(&mut Note)) {
 
 /// Adds an action of SQLite's authorizer: code, two arguments, database.
 pub fn action(code: i32, one: &str, two: &str, database: &str) {
+    with(|note| note.is_prepared = true);
     with(|note| match code {
         1 | 2 | 7 | 8 | 10 | 11 | 16 | 17 => note.defines = Some(database.to_string()),
         5 => {

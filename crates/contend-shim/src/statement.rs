@@ -331,7 +331,7 @@ impl Statement {
         // A statement that no longer fits the schema fails with SQLite's message.
         let fresh = front.prepare(&self.sql);
         let (mut note, fresh) = (note::end(), fresh?);
-        note.locate(front)?;
+        note.locate(front, &self.sql)?;
         let objection = || self.connection.objection(state, &self.sql, &note);
         let now = does(&self.sql, &note, |name| state.has_table(name), objection);
         if let Does::Refused(reason) | Does::Copied(reason) = &now

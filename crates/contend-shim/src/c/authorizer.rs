@@ -24,6 +24,9 @@ macro_rules! callback {
 
 callback!(asked(connection: P, code: c_int, one: Text, two: Text, database: Text, trigger: Text) -> c_int {
     note::action(code, &text(one), &text(two), &text(database));
+    if !trigger.is_null() {
+        note::nested();
+    }
     let connection = &*connection.cast::<Connection>();
     // Statements that this library prepares are not reported to the program.
     if !note::is_taken() {

@@ -53,13 +53,13 @@ unsafe fn noted(connection: &Arc<Connection>, out: *mut P, call: &impl Fn(&Real)
     if rc != OK || (*out).is_null() {
         return rc;
     }
-    let located = note.locate(&connection.front);
     if !is_utf8((real.sql)(*out)) {
         (real.finalize)(*out);
         *out = null_mut();
         return connection.raise(&Failed::new(ERROR, "contend shim: the statement is not in UTF-8"));
     }
     let sql = text((real.sql)(*out));
+    let located = note.locate(&connection.front, &sql);
     let decided = located.and_then(|()| {
         let mut state = connection.state();
         let settled = state.settle(&connection.front);
@@ -221,7 +221,7 @@ unsafe fn step_in_front(statement: &Statement, handle: P) -> c_int {
     }
     // SQLite has prepared the statement again, and it now reads rows that the front does not have.
     let is_rows = |(database, table): &(String, String)| database == "main" && connection.state().has_table(table);
-    if [ROW, DONE].contains(&code) && (note.locate(&connection.front).is_err() || note.tables.iter().any(is_rows)) {
+    if [ROW, DONE].contains(&code) && (note.locate(&connection.front, &statement.sql).is_err() || note.tables.iter().any(is_rows)) {
         (real.reset)(handle);
         return connection.raise(&Failed::new(SCHEMA, "database schema has changed"));
     }

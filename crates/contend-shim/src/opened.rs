@@ -1,0 +1,30 @@
+//! The tables that a prepared statement opens, from its bytecode.
+
+use crate::c::front::{Failed, Front};
+use crate::value::Value;
+use crate::word::from_first_word;
+
+/// Whether the text may join by columns that both sides have: SQLite's authorizer does not report a table of which only
+/// such columns are read.
+pub fn may_join_by_names(sql: &str) -> bool {
+    let text = sql.to_ascii_lowercase();
+    ["using", "natural"].iter().any(|word| text.contains(word))
+}
+
+/// Tables that a statement opens, with their databases.
+///
+/// # Errors
+/// SQLite cannot prepare the statement, or read its own schema.
+pub fn tables(front: &Front, sql: &str) -> Result<Vec<(String, String)>, Failed> {
+    let roots = front.rows(
+        "SELECT 0, rootpage, 'main', tbl_name FROM main.sqlite_master WHERE rootpage > 0 \
+         UNION ALL SELECT 1, rootpage, 'temp', tbl_name FROM temp.sqlite_master WHERE rootpage > 0 \
+         UNION ALL VALUES (0, 1, 'main', 'sqlite_master'), (1, 1, 'temp', 'sqlite_temp_master')",
+    )?;
+    let is_open = |step: &Vec<Value>| matches!(&step[1], Value::Text(name) if name.starts_with(b"Open"));
+    let steps = front.rows(&format!("EXPLAIN {}", from_first_word(sql)))?;
+    // Of such a step, the second and third number are the root page and the database.
+    let opened = steps.iter().filter(|step| is_open(step));
+    let named = opened.filter_map(|step| roots.iter().find(|root| root[0] == step[4] && root[1] == step[3]));
+    Ok(named.map(|root| (root[2].clone().into_words(), root[3].clone().into_words())).collect())
+}
