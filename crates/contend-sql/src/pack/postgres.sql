@@ -1,5 +1,7 @@
 CREATE SCHEMA IF NOT EXISTS contend_sql;
 
+-- OFFSET 0 keeps the planner from putting a subquery's expressions in each place where they are used, and computing them there.
+
 -- The decimal value of a double, exactly: numeric's own cast keeps 15 digits.
 CREATE OR REPLACE FUNCTION contend_sql.exact(x float8) RETURNS numeric LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
   SELECT CASE
@@ -9,7 +11,7 @@ CREATE OR REPLACE FUNCTION contend_sql.exact(x float8) RETURNS numeric LANGUAGE 
   END
   FROM (SELECT GREATEST((bits >> 52) & 2047, 1) AS e,
           ((bits & 4503599627370495) + CASE WHEN (bits >> 52) & 2047 = 0 THEN 0 ELSE 4503599627370496 END)::numeric AS m
-        FROM (SELECT ('x' || encode(float8send(x), 'hex'))::bit(64)::bigint AS bits) AS b) AS parts
+        FROM (SELECT ('x' || encode(float8send(x), 'hex'))::bit(64)::bigint AS bits OFFSET 0) AS b OFFSET 0) AS parts
 $$;
 
 -- round(x, digits): halves away from zero, as the exact value decides.
@@ -23,7 +25,7 @@ CREATE OR REPLACE FUNCTION contend_sql.sure(x float8, digits int) RETURNS float8
   SELECT CASE WHEN abs(x) >= 10::float8 ^ (15 - digits) OR gap <> 0 AND gap <= v * 1e-15
     THEN ('versions of SQLite write it differently: ' || x)::int ELSE x END
   FROM (SELECT v, abs(v - floor(v) - 0.5) AS gap
-        FROM (SELECT contend_sql.exact(CASE WHEN abs(x) < 10::float8 ^ (15 - digits) THEN abs(x) ELSE 0 END) * 10::numeric ^ digits AS v) AS scaled) AS parts
+        FROM (SELECT contend_sql.exact(CASE WHEN abs(x) < 10::float8 ^ (15 - digits) THEN abs(x) ELSE 0 END) * 10::numeric ^ digits AS v OFFSET 0) AS scaled OFFSET 0) AS parts
 $$;
 
 -- A place in a text, which older versions of SQLite cut to 32 bits.
@@ -67,13 +69,13 @@ CREATE OR REPLACE FUNCTION contend_sql.real_text(x float8) RETURNS text LANGUAGE
         FROM (SELECT w, split_part(t, 'e', 2)::int AS e, left(t, 1) || substr(t, 3, 17) AS z
               FROM (SELECT pg_catalog.round(contend_sql.exact(y), 17 - floor(
                         ((('x' || encode(float8send(y), 'hex'))::bit(64)::bigint >> 52) - 1023) * 78913 / 262144.0)::int) AS w
-                    FROM (SELECT CASE WHEN abs(x) < 'Infinity'::float8 THEN abs(x) ELSE 0 END AS y) AS absolute) AS taken,
-                   LATERAL (SELECT btrim(to_char(w, '9.999999999999999999999EEEE')) AS t) AS written) AS read,
+                    FROM (SELECT CASE WHEN abs(x) < 'Infinity'::float8 THEN abs(x) ELSE 0 END AS y OFFSET 0) AS absolute OFFSET 0) AS taken,
+                   LATERAL (SELECT btrim(to_char(w, '9.999999999999999999999EEEE')) AS t OFFSET 0) AS written OFFSET 0) AS read,
              LATERAL (SELECT CASE WHEN substr(z, 15, 2) = '99' THEN pg_catalog.round(w, 14 - e)
-               WHEN substr(z, 14, 3) = '000' OR e >= 17 THEN pg_catalog.trunc(w, 12 - e) END AS few) AS fewer,
-             LATERAL (SELECT COALESCE(few::float8 = abs(x), FALSE) AS is_same) AS compared,
+               WHEN substr(z, 14, 3) = '000' OR e >= 17 THEN pg_catalog.trunc(w, 12 - e) END AS few OFFSET 0) AS fewer,
+             LATERAL (SELECT COALESCE(few::float8 = abs(x), FALSE) AS is_same OFFSET 0) AS compared,
              LATERAL (SELECT btrim(to_char(CASE WHEN is_same THEN few ELSE pg_catalog.round(w, 16 - e) END,
-               '9.9999999999999999EEEE')) AS s) AS chosen) AS parts
+               '9.9999999999999999EEEE')) AS s OFFSET 0) AS chosen OFFSET 0) AS parts
 $$;
 
 -- The same of versions before 3.53: 15 digits. They compute in 64 bits, so that a rest very near to a half is an error.
@@ -90,15 +92,15 @@ CREATE OR REPLACE FUNCTION contend_sql.old_real_text(x float8) RETURNS text LANG
   END
   FROM (SELECT s, CASE WHEN x < 0 THEN '-' ELSE '' END AS sign, split_part(s, 'e', 2)::int AS exponent,
           trim_scale(s::numeric)::text AS plain, v * ('1e' || (14 - split_part(t, 'e', 2)::int))::numeric AS scaled
-        FROM (SELECT contend_sql.exact(CASE WHEN abs(x) < 'Infinity'::float8 THEN abs(x) ELSE 0 END) AS v) AS read,
+        FROM (SELECT contend_sql.exact(CASE WHEN abs(x) < 'Infinity'::float8 THEN abs(x) ELSE 0 END) AS v OFFSET 0) AS read,
              LATERAL (SELECT btrim(to_char(v, '9.99999999999999EEEE')) AS s,
-               btrim(to_char(v, '9.999999999999999999999999EEEE')) AS t) AS written) AS parts
+               btrim(to_char(v, '9.999999999999999999999999EEEE')) AS t OFFSET 0) AS written OFFSET 0) AS parts
 $$;
 
 -- The same, if all versions write it alike.
 CREATE OR REPLACE FUNCTION contend_sql.sure_text(x float8) RETURNS text LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
   SELECT CASE WHEN new = contend_sql.old_real_text(x) THEN new ELSE ('versions of SQLite write it differently: ' || x)::int::text END
-  FROM (SELECT contend_sql.real_text(x) AS new) AS read
+  FROM (SELECT contend_sql.real_text(x) AS new OFFSET 0) AS read
 $$;
 
 -- printf('%.nf', x). SQLite writes 16 significant digits, and then zeros: more are an error.
@@ -108,7 +110,7 @@ CREATE OR REPLACE FUNCTION contend_sql.fixed(x float8, digits int) RETURNS text 
     WHEN abs(x) >= 10::float8 ^ (16 - digits) AND v <> pg_catalog.round(v, pg_catalog.trunc(16 - log(abs(v)))::int - 1)
       THEN ('a number of more than 16 digits, of which SQLite writes 16: ' || x)::int::text
     ELSE CASE WHEN x < 0 AND pg_catalog.round(v, digits) = 0 THEN '-' ELSE '' END || pg_catalog.round(v, digits) END
-  FROM (SELECT contend_sql.exact(CASE WHEN abs(x) < 'Infinity'::float8 THEN x ELSE 0 END) AS v) AS read
+  FROM (SELECT contend_sql.exact(CASE WHEN abs(x) < 'Infinity'::float8 THEN x ELSE 0 END) AS v OFFSET 0) AS read
 $$;
 
 -- CAST(text AS INTEGER): the integer it begins with, held to 64 bits.
@@ -124,7 +126,7 @@ $$;
 -- The moment a text means to SQLite, NULL if none: a date, a time (of 2000-01-01), both, with an offset from UTC, or a
 -- Julian day. A day beyond the month's end is one of the next month if `rolls`. What a timestamp cannot be as it is to
 -- SQLite is an error: years before 1, the hour 24, 'now', such a day otherwise, an offset without a date.
-CREATE OR REPLACE FUNCTION contend_sql.moment(x text, rolls boolean) RETURNS timestamp LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
+CREATE OR REPLACE FUNCTION contend_sql.any_moment(x text, rolls boolean) RETURNS timestamp LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
   SELECT CASE
     WHEN p IS NOT NULL AND (p[1] = '-' OR p[2] = '0000' OR p[5] = '24' OR p[2] IS NULL AND ahead <> 0
         OR NOT rolls AND p[4]::int > extract(day FROM make_date(p[2]::int, p[3]::int, 1) + interval '1 month - 1 day'))
@@ -140,10 +142,18 @@ CREATE OR REPLACE FUNCTION contend_sql.moment(x text, rolls boolean) RETURNS tim
   FROM (SELECT regexp_match(x, '^(?=-?[0-9])(?:(-?)([0-9]{4})-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])[ \t\n\r\f\vT]*)?'
           '(?:([01][0-9]|2[0-4]):([0-5][0-9])(?::([0-5][0-9])(?:[.]([0-9]+))?)?'
           '[ \t\n\r\f\v]*(?:[Zz][ \t\n\r\f\v]*|([+-])(0[0-9]|1[0-4]):([0-5][0-9])[ \t\n\r\f\v]*)?)?$') AS p,
-          CASE WHEN x ~ '^[ \t\n\r\f\v]*[+-]?(?:[0-9]+[.]?[0-9]*|[.][0-9]+)(?:[eE][+-]?[0-9]+)?[ \t\n\r\f\v]*$' THEN x::float8 END AS days) AS read,
+          CASE WHEN x ~ '^[ \t\n\r\f\v]*[+-]?(?:[0-9]+[.]?[0-9]*|[.][0-9]+)(?:[eE][+-]?[0-9]+)?[ \t\n\r\f\v]*$' THEN x::float8 END AS days OFFSET 0) AS read,
     LATERAL (SELECT left(COALESCE(p[8], '0'), 15) AS fraction,
           CASE p[9] WHEN '+' THEN 1 WHEN '-' THEN -1 ELSE 0 END * (COALESCE(p[10], '0')::int * 60 + COALESCE(p[11], '0')::int) AS ahead,
-          CASE WHEN days BETWEEN 1721425.5 AND 5373484.5 THEN floor(days * 86400000 + 0.5)::numeric - 210866760000000 END AS ms) AS parts
+          CASE WHEN days BETWEEN 1721425.5 AND 5373484.5 THEN floor(days * 86400000 + 0.5)::numeric - 210866760000000 END AS ms OFFSET 0) AS parts
+$$;
+
+-- The same. Most texts have the common form, which takes a hundredth of the time; not STRICT, so that the server can inline it.
+CREATE OR REPLACE FUNCTION contend_sql.moment(x text, rolls boolean) RETURNS timestamp LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+  SELECT CASE WHEN x ~ '^[1-9][0-9]{3}-((0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])|(0[13-9]|1[0-2])-(29|30)|(0[13578]|1[02])-31)([ T]([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9])?$'
+    THEN make_timestamp(left(x, 4)::int, substr(x, 6, 2)::int, substr(x, 9, 2)::int,
+      ('0' || substr(x, 12, 2))::int, ('0' || substr(x, 15, 2))::int, ('0' || substr(x, 18, 2))::int)
+    ELSE contend_sql.any_moment(x, rolls) END
 $$;
 
 -- The integer that a text begins with, as arithmetic reads it; an error where it is no integer, as the type would
@@ -290,7 +300,7 @@ CREATE OR REPLACE FUNCTION contend_sql.tagged_key(v text) RETURNS text LANGUAGE 
     SELECT '1' || lpad(to_hex(CASE WHEN bits < 0 THEN ~bits ELSE bits # (-9223372036854775807 - 1) END), 16, '0')
       || (2000 + CASE WHEN left(v, 1) = 'i' AND abs(n) > 9e15 THEN substr(v, 2)::numeric - contend_sql.exact(n) ELSE 0 END)::int
     FROM (SELECT n, ('x' || encode(float8send(n), 'hex'))::bit(64)::bigint AS bits
-          FROM (SELECT substr(v, 2)::float8 + 0 AS n) AS real) AS parts) END
+          FROM (SELECT substr(v, 2)::float8 + 0 AS n OFFSET 0) AS real OFFSET 0) AS parts) END
 $$;
 
 -- max(a, b) and min(a, b).
@@ -310,14 +320,14 @@ $$;
 
 -- The double that a value is under numeric affinity; NULL where it is none.
 CREATE OR REPLACE FUNCTION contend_sql.tagged_double(v text) RETURNS float8 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
-  SELECT CASE WHEN left(n, 1) IN ('i', 'r') THEN substr(n, 2)::float8 END FROM (SELECT contend_sql.tagged_number(v) AS n) AS read
+  SELECT CASE WHEN left(n, 1) IN ('i', 'r') THEN substr(n, 2)::float8 END FROM (SELECT contend_sql.tagged_number(v) AS n OFFSET 0) AS read
 $$;
 
 -- floor(v), ceil(v) and trunc(v).
 CREATE OR REPLACE FUNCTION contend_sql.tagged_whole(op text, v text) RETURNS text LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
   SELECT CASE left(n, 1) WHEN 'i' THEN n
     WHEN 'r' THEN 'r' || CASE op WHEN 'floor' THEN floor(substr(n, 2)::float8) WHEN 'ceil' THEN ceil(substr(n, 2)::float8) ELSE trunc(substr(n, 2)::float8) END END
-  FROM (SELECT contend_sql.tagged_number(v) AS n) AS read
+  FROM (SELECT contend_sql.tagged_number(v) AS n OFFSET 0) AS read
 $$;
 
 -- CAST(v AS NUMERIC): a number stays as it is, of a text it is an integer if it is small and has no fraction.
@@ -325,12 +335,17 @@ CREATE OR REPLACE FUNCTION contend_sql.tagged_numeric(v text) RETURNS text LANGU
   SELECT CASE WHEN left(v, 1) IN ('i', 'r') THEN v
     WHEN left(n, 1) = 'r' AND substr(n, 2)::float8 = trunc(substr(n, 2)::float8) AND substr(n, 2)::float8 >= -2251799813685248 AND substr(n, 2)::float8 < 2251799813685248
     THEN 'i' || substr(n, 2)::float8::bigint ELSE n END
-  FROM (SELECT contend_sql.tagged_operand(v) AS n) AS read
+  FROM (SELECT contend_sql.tagged_operand(v) AS n OFFSET 0) AS read
+$$;
+
+-- The decimal number that a column of NUMERIC affinity stores for a real: one without a fraction exactly, as an integer.
+CREATE OR REPLACE FUNCTION contend_sql.stored(x float8) RETURNS numeric LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
+  SELECT CASE WHEN abs(x) < 9223372036854775808 AND x = trunc(x) THEN x::bigint::numeric ELSE x::text::numeric END
 $$;
 
 -- A number that is stored in a column of NUMERIC affinity; an error where it is none.
 CREATE OR REPLACE FUNCTION contend_sql.tagged_decimal(v text) RETURNS numeric LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
-  SELECT CASE left(v, 1) WHEN 'i' THEN substr(v, 2)::numeric WHEN 'r' THEN substr(v, 2)::float8::numeric
+  SELECT CASE left(v, 1) WHEN 'i' THEN substr(v, 2)::numeric WHEN 'r' THEN contend_sql.stored(substr(v, 2)::float8)
     ELSE ('no number for a numeric column: ' || v)::numeric END
 $$;
 
@@ -418,6 +433,13 @@ CREATE OR REPLACE FUNCTION contend_sql.json_tagged(x pg_catalog.json) RETURNS te
   SELECT CASE json_typeof(x) WHEN 'string' THEN 't' || (x #>> '{}') WHEN 'null' THEN NULL
     WHEN 'boolean' THEN CASE WHEN x::text ~ 'true' THEN 'i1' ELSE 'i0' END
     WHEN 'number' THEN contend_sql.number_tagged(btrim(x::text, E' \t\n\r')) ELSE 't' || contend_sql.json_text(x) END
+$$;
+
+-- The value that JSON is to SQLite, as JSON again.
+CREATE OR REPLACE FUNCTION contend_sql.json_quoted(x pg_catalog.json) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+  SELECT COALESCE(CASE WHEN json_typeof(x) = 'string' THEN to_json(x #>> '{}')::text
+    WHEN json_typeof(x) IN ('object', 'array') THEN contend_sql.json_text(x)
+    ELSE contend_sql.tagged_text(contend_sql.json_tagged(x)) END, 'null')
 $$;
 
 CREATE OR REPLACE FUNCTION contend_sql.json_items(x pg_catalog.json) RETURNS TABLE ("key" text, "value" text, "type" text, atom text)
