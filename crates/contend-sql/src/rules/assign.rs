@@ -138,7 +138,12 @@ fn assignable(tr: &mut Tr, column: &Column, start: usize, mut value: Val) -> R<V
         (a, b) if a == b && a != Ty::Any => {}
         (_, Ty::Param) if !tr.postgres => {}
         (Ty::Int | Ty::Number, Ty::Bool) | (Ty::Real | Ty::Number, Ty::Int) => {}
-        (Ty::Number, Ty::Real) => tr.fire(Id::Reals),
+        (Ty::Number, Ty::Real) => {
+            tr.fire(Id::Reals);
+            if tr.postgres {
+                as_decimal(tr, start);
+            }
+        }
         (Ty::Number, Ty::Tagged) => {
             tr.fire(Id::Assignment);
             tr.wrap(start, "contend_sql.tagged_decimal(", ")");
@@ -172,6 +177,12 @@ fn assignable(tr: &mut Tr, column: &Column, start: usize, mut value: Val) -> R<V
         }
     }
     Ok(value)
+}
+
+/// Makes a real the decimal number that NUMERIC affinity stores, on PostgreSQL, whose own conversion keeps 15 digits.
+pub(crate) fn as_decimal(tr: &mut Tr, start: usize) {
+    let (before, after) = if tr.input.options.pack { ("contend_sql.stored(", ")") } else { ("(", ")::text::numeric") };
+    tr.wrap(start, before, after);
 }
 
 /// Whether a text may be stored in a column of NUMERIC affinity, where SQLite would store a numeric text as a number.

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use crate::catalogue::{Column, Kind, Table};
 use crate::emit::{Tr, plain};
 use crate::names::{push_name, push_text};
-use crate::parse::tree::{DistinctNames, Expr, Literal, OneSelect, QualifiedName, ResultColumn, Select};
+use crate::parse::tree::{DistinctNames, Expr, Literal, OneSelect, QualifiedName, ResultColumn, Select, Set};
 use crate::refuse::{R, no};
 use crate::rules::literals::{bare, literal_number};
 use crate::rules::{Id, chains, columns, from, tagged};
@@ -30,12 +30,23 @@ pub(crate) fn insert_columns(table: &Table, names: Option<&DistinctNames>) -> R<
         .iter()
         .map(|name| {
             let name = plain(name.0);
-            match table.position(&name).or(table.rowid.filter(|_| name.eq_ignore_ascii_case("rowid"))) {
+            match set_position(table, &name) {
                 Some(position) => Ok(position),
                 None => no(Id::UnknownColumn, &name, format!("the table has no column `{name}`")),
             }
         })
         .collect()
+}
+
+/// The position of a column that is set, where `rowid` means the INTEGER PRIMARY KEY.
+pub(crate) fn set_position(table: &Table, name: &str) -> Option<usize> {
+    table.position(name).or(table.rowid.filter(|_| name.eq_ignore_ascii_case("rowid")))
+}
+
+/// Whether SET gives this column a value.
+pub(crate) fn sets_column(sets: &[Set], table: &Table, position: usize) -> bool {
+    let is_it = |set: &Set| set.col_names.iter().any(|name| set_position(table, &plain(name.0)) == Some(position));
+    sets.iter().any(is_it)
 }
 
 pub(crate) fn returning<'a>(
@@ -141,20 +152,17 @@ pub(crate) fn sequence(table: &Table) -> String {
     out
 }
 
-/// Adds a statement that advances the sequence after rows with explicit keys.
+/// Adds a statement that advances the sequence after rows with explicit keys. It leaves a sequence that is past them, and
+/// may be in use by another connection at that moment.
 pub(crate) fn bump_after(tr: &mut Tr, table: &Table) {
     tr.fire(Id::SequenceBump);
-    tr.out.after.push(bump(table));
-}
-
-/// Advances a sequence past explicit keys.
-fn bump(table: &Table) -> String {
     let mut column = String::new();
     push_name(&mut column, &table.columns[table.rowid.unwrap_or_default()].name);
     let mut name = String::new();
     push_name(&mut name, &table.name);
     let sequence = sequence(table);
-    let largest = format!("GREATEST(max({column}), pg_sequence_last_value({sequence}::pg_catalog.regclass))");
-    // Without a key of 1 or more the next is 1.
-    format!("SELECT setval({sequence}, GREATEST({largest}, 1), COALESCE({largest} >= 1, FALSE)) FROM {name}")
+    tr.out.after.push(format!(
+        "SELECT setval({sequence}, max({column})) FROM {name} \
+         HAVING max({column}) > COALESCE(pg_sequence_last_value({sequence}::pg_catalog.regclass), 0)"
+    ));
 }

@@ -3,15 +3,15 @@
 use std::borrow::Cow;
 
 use crate::catalogue::{Column, Conflicts, Event, Kind, Table, Trigger};
-use crate::emit::{Tr, plain};
+use crate::emit::{Tr, Wanted, plain};
 use crate::parse::tree::{
     DistinctNames, QualifiedName, ResolveType, ResultColumn, Select, TriggerTime, Upsert, UpsertDo, With,
 };
 use crate::refuse::{R, no};
 use crate::rules::keys::Inserted;
 use crate::rules::upsert::Written;
-use crate::rules::{Id, chains, changes, from, keys, merge, rows, upsert};
-use crate::types::Collation;
+use crate::rules::{Id, assign, chains, changes, from, keys, merge, rows, upsert};
+use crate::types::{Collation, Ty};
 
 pub(crate) struct Insert<'a> {
     pub with: Option<&'a With<'a>>,
@@ -56,6 +56,7 @@ pub(crate) fn insert<'a>(tr: &mut Tr<'a>, insert: Insert<'a>) -> R<()> {
             rows = tr.at();
             let (slots, stored) = (tr.out.slots.len(), rows::insert_rows(tr, table, &positions, select, or)?);
             explicit_rowid = stored.explicit_rowid;
+            store_decimals(tr, table, &positions, select, rows)?;
             // In a query MariaDB gives a parameter the length of its first value, and cuts it.
             let by_query = tr.postgres || insert.with.is_none() && tr.out.slots.len() == slots;
             if insert.or == Some(ResolveType::Ignore) && !ignore && by_query {
@@ -83,10 +84,26 @@ pub(crate) fn insert<'a>(tr: &mut Tr<'a>, insert: Insert<'a>) -> R<()> {
         keys::returned(tr, table, &inserted(&insert, or, explicit_rowid))?;
     }
     tr.known.ctes.truncate(ctes);
-    if explicit_rowid && tr.postgres {
+    let moved = changes_rowid(table, insert.upsert);
+    if moved {
+        tr.fire(Id::RowidChanged);
+    }
+    if (explicit_rowid || moved) && tr.postgres {
         changes::bump_after(tr, table);
     }
     Ok(())
+}
+
+/// Whether ON CONFLICT sets the INTEGER PRIMARY KEY of a row that is there.
+fn changes_rowid(table: &Table, mut clause: Option<&Upsert>) -> bool {
+    let Some(rowid) = table.rowid else { return false };
+    while let Some(upsert) = clause {
+        if matches!(&upsert.do_clause, UpsertDo::Set { sets, .. } if changes::sets_column(sets, table, rowid)) {
+            return true;
+        }
+        clause = upsert.next;
+    }
+    false
 }
 
 fn put_verb(tr: &mut Tr, table: &Table, or: Option<ResolveType>, ignore: bool) -> R<()> {
@@ -156,6 +173,50 @@ fn skip_nulls(tr: &mut Tr, table: &Table, positions: &[usize], nulls: &[usize], 
         tr.name(&table.columns[*position].name)?;
         tr.put(" IS NOT NULL");
     }
+    Ok(())
+}
+
+/// Makes reals of a query exact decimal numbers for columns of NUMERIC affinity: PostgreSQL's own conversion keeps 15
+/// digits. The rows begin at `start`.
+fn store_decimals<'a>(
+    tr: &mut Tr<'a>,
+    table: &Table,
+    positions: &[usize],
+    select: &'a Select<'a>,
+    start: usize,
+) -> R<()> {
+    let is_decimal = |p: &usize| table.columns[*p].ty == Ty::Number;
+    if !tr.postgres || !positions.iter().any(is_decimal) || tr.out.sql[start..].starts_with("VALUES ") {
+        return Ok(());
+    }
+    let mark = tr.mark();
+    let columns = tr.query(select, Wanted::Columns);
+    tr.back_to(mark);
+    let columns = columns?;
+    if !columns.iter().zip(positions).any(|(value, p)| is_decimal(p) && value.ty == Ty::Real) {
+        return Ok(());
+    }
+    let given = tr.out.sql.split_off(start);
+    tr.put("SELECT ");
+    tr.list(columns.iter().zip(positions), |tr, (value, position)| {
+        let start = tr.at();
+        match value.ty {
+            // In the inner query, NULL alone is a text.
+            Ty::Null if table.rowid != Some(*position) => tr.put("NULL"),
+            ty => {
+                tr.name(&table.columns[*position].name)?;
+                if is_decimal(position) && ty == Ty::Real {
+                    assign::as_decimal(tr, start);
+                }
+            }
+        }
+        Ok(())
+    })?;
+    tr.put(" FROM (");
+    tr.put(&given);
+    tr.put(") AS \"rows\" (");
+    tr.list(positions, |tr, p| tr.name(&table.columns[*p].name))?;
+    tr.put(")");
     Ok(())
 }
 

@@ -89,15 +89,14 @@ fn one_row(table: &Table, condition: Option<&Expr>) -> bool {
 
 impl Update<'_> {
     fn sets_column(&self, table: &Table, position: usize) -> bool {
-        let is_it = |set: &Set| set.col_names.iter().any(|name| table.position(&plain(name.0)) == Some(position));
-        self.sets.iter().any(is_it)
+        changes::sets_column(self.sets, table, position)
     }
 
     /// Whether it gives rows different values in a column that is unique.
     fn moves_keys(&self, catalogue: &Catalogue, table: &Table) -> bool {
         let constant = |set: &&Set| matches!(bare(&set.expr), Expr::Literal(_) | Expr::Variable(_));
         let moved = self.sets.iter().filter(|set| !constant(set)).flat_map(|set| set.col_names.iter());
-        let moved: Vec<usize> = moved.filter_map(|name| table.position(&plain(name.0))).collect();
+        let moved: Vec<usize> = moved.filter_map(|name| changes::set_position(table, &plain(name.0))).collect();
         catalogue.unique_sets(table).any(|set| set.iter().any(|position| moved.contains(position)))
     }
 }
@@ -165,6 +164,9 @@ pub(crate) fn update<'a>(tr: &mut Tr<'a>, update: Update<'a>) -> R<()> {
 fn note_keys(tr: &mut Tr, table: &Table, update: &Update, one: bool) {
     if table.rowid.is_some_and(|rowid| update.sets_column(table, rowid)) {
         tr.fire(Id::RowidChanged);
+        if tr.postgres {
+            changes::bump_after(tr, table);
+        }
     }
     if !one && update.moves_keys(tr.input.catalogue, table) {
         tr.fire(Id::UniqueChanged);
@@ -301,7 +303,7 @@ fn key_column<'a>(tr: &mut Tr<'a>, table: &'a Table, update: &Update<'a>, (posit
     tr.put("\"contend_other\".");
     tr.name(&column.name)?;
     tr.put(" = ");
-    let is_it = |set: &&Set| set.col_names.iter().any(|name| table.position(&plain(name.0)) == Some(position));
+    let is_it = |set: &&Set| changes::sets_column(std::slice::from_ref(*set), table, position);
     let Some(set) = update.sets.iter().rev().find(is_it) else {
         tr.name(own)?;
         tr.put(".");

@@ -475,3 +475,75 @@ UPDATE t SET id = id + 10, a = a || id;
 UPDATE t SET a = 'same' WHERE n > 5;
 UPDATE t SET id = id - 1 WHERE id = 11;
 SELECT id, a, n FROM t;
+
+--! case 80r adversarial: Rows are stored after keys that UPDATE moved past the counter
+CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT);
+INSERT INTO t (a) VALUES ('x'), ('y');
+UPDATE t SET id = 3 WHERE id = 2;
+INSERT OR IGNORE INTO t (a) VALUES ('four');
+UPDATE t SET rowid = rowid + 10 WHERE a = 'four';
+INSERT INTO t (a) VALUES ('fifteen') ON CONFLICT (id) DO UPDATE SET a = 'overwritten';
+--! params 30, 15
+UPDATE t SET a = a || '!', id = ?1 WHERE id = ?2;
+REPLACE INTO t (a) VALUES ('next');
+UPDATE t SET id = -5 WHERE id = 1;
+INSERT INTO t (a) VALUES ('last') ON CONFLICT DO NOTHING;
+SELECT id, a FROM t;
+
+--! case 75q adversarial: Rows are stored after keys that an upsert moved past the counter
+CREATE TABLE t (id INTEGER PRIMARY KEY, u TEXT UNIQUE, n INTEGER);
+INSERT INTO t (u) VALUES ('x'), ('y');
+INSERT INTO t (id, u) VALUES (3, 'y') ON CONFLICT (id) DO UPDATE SET n = 7 ON CONFLICT (u) DO UPDATE SET id = 4, n = 8;
+INSERT OR IGNORE INTO t (u) VALUES ('first');
+INSERT OR IGNORE INTO t (u) VALUES ('second');
+SELECT u, n, id > 4 FROM t;
+
+--! case 75r adversarial: Rows are stored after a key that an upsert moved past the counter
+CREATE TABLE t (id INTEGER PRIMARY KEY, u TEXT UNIQUE);
+INSERT INTO t VALUES (1, 'x'), (2, 'y');
+INSERT INTO t (u) VALUES ('y') ON CONFLICT (u) DO UPDATE SET id = 4;
+INSERT OR IGNORE INTO t (u) VALUES ('first');
+INSERT OR IGNORE INTO t (u) VALUES ('second');
+SELECT u, id > 4 FROM t WHERE u <> 'x';
+
+--! case 80s adversarial: A trigger moves a key past the counter
+CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT);
+CREATE TABLE s (n INTEGER);
+CREATE TRIGGER s_new AFTER INSERT ON s BEGIN UPDATE t SET id = new.n WHERE id = 1; END;
+INSERT INTO t (a) VALUES ('x');
+INSERT INTO s VALUES (2);
+INSERT OR IGNORE INTO t (a) VALUES ('three');
+SELECT id, a FROM t;
+
+--! case 80t adversarial: Reals of more than 15 digits in DECIMAL columns, from expressions and queries
+CREATE TABLE x (id INTEGER PRIMARY KEY, r REAL, t TEXT, b BLOB);
+CREATE TABLE n (id INTEGER PRIMARY KEY, d DECIMAL(10, 2), t TEXT, b BLOB, k INTEGER);
+INSERT INTO x VALUES (1, 0.30000000000000004, 'a', x'00'), (2, 0.1, NULL, NULL), (3, -1234567.1234567891, 'b', x'01'), (4, 7.0, 'c', NULL);
+INSERT INTO n (id, d, t, b, k) SELECT id, r, t, b, NULL FROM x ORDER BY id;
+INSERT INTO n (id, d, k) SELECT 5, r + 0.2, 5 FROM x WHERE id = 2 UNION ALL SELECT 6, r * 3, 6 FROM x WHERE id = 2;
+INSERT INTO n (id, d) VALUES (9, 1.1 * 1.1), (10, 5);
+--! params 0.1
+INSERT INTO n (id, d) VALUES (11, ?1 * 3.0);
+UPDATE n SET d = (SELECT r FROM x WHERE id = 1) WHERE id = 4;
+INSERT INTO n (id, d) VALUES (4, 0) ON CONFLICT (id) DO UPDATE SET d = 0.7 + 0.1;
+INSERT OR IGNORE INTO n (id, d) SELECT id + 20, r FROM x;
+SELECT id, d, typeof(d), t, b, k FROM n;
+SELECT n.id, x.id FROM n JOIN x ON n.d = x.r;
+SELECT id FROM n WHERE d = 0.3;
+SELECT id FROM n WHERE d = 0.30000000000000004;
+
+--! case 80u adversarial unmatched=MariaDB: A DECIMAL column plus a real
+CREATE TABLE n (id INTEGER PRIMARY KEY, d NUMERIC);
+INSERT INTO n VALUES (1, 0.2), (2, 4);
+UPDATE n SET d = d + 0.1;
+SELECT id, d, typeof(d) FROM n;
+SELECT id FROM n WHERE d = 0.3;
+
+--! case 80v adversarial unmatched=MariaDB breaks=numeric-columns: Large reals in DECIMAL columns
+CREATE TABLE x (id INTEGER PRIMARY KEY, r REAL);
+CREATE TABLE n (id INTEGER PRIMARY KEY, d NUMERIC);
+INSERT INTO x VALUES (1, 1000000000000000.2), (2, 1152921504606846976.0), (3, 1.5e300), (4, -9007199254740994.0), (5, 1e-7);
+INSERT INTO n SELECT id, r FROM x;
+UPDATE n SET d = d + 1 WHERE id = 4;
+SELECT id, d, typeof(d) FROM n;
+SELECT count(*) FROM n JOIN x ON n.d = x.r;
