@@ -137,6 +137,59 @@ static void shares(void) {
   sqlite3_free(message), sqlite3_free_table(cells);
 }
 
+static void same(sqlite3_context *context, int n, sqlite3_value **values) { sqlite3_result_value(context, values[0]); }
+
+// Until another statement of the connection is not in the way.
+static void until(const char *sql, int (*call)(void *, int, char **, char **), void *sum) {
+  int rc;
+  while ((rc = sqlite3_exec(db, sql, call, sum, NULL)) == SQLITE_LOCKED) usleep(100);
+  if (rc) printf("%s: %d %s\n", sql, rc, sqlite3_errmsg(db));
+}
+
+static void *changes(void *unused) {
+  for (int i = 0; i < 200; i++) until("INSERT INTO s VALUES (1)", NULL, NULL);
+  return NULL;
+}
+
+static void *commits(void *unused) {
+  for (int i = 0; i < 100; i++) until("BEGIN", NULL, NULL), until("INSERT INTO u VALUES (1)", NULL, NULL), until("COMMIT", NULL, NULL);
+  __atomic_store_n(&is_done, 1, __ATOMIC_SEQ_CST);
+  return NULL;
+}
+
+static int noted(void *place, int n, char **values, char **names) {
+  int *counts = place, count = atoi(values[0]);
+  if (count < counts[0]) counts[0] = count;
+  if (count > counts[1]) counts[1] = count;
+  return 0;
+}
+
+// Queries by functions of the program, while other threads use the connection; least and most rows that they saw.
+static void copies(void) {
+  pthread_t one, other;
+  int counts[2] = {99, 0};
+  alarm(100);
+  run("CREATE TABLE t (id INTEGER PRIMARY KEY)"), run("INSERT INTO t VALUES (1), (2), (3)");
+  run("CREATE TABLE u (x INTEGER)"), run("CREATE TEMP TABLE s (x INTEGER)");
+  sqlite3_create_function(db, "mine", 1, SQLITE_UTF8, NULL, same, NULL, NULL);
+  pthread_create(&one, NULL, changes, NULL), pthread_create(&other, NULL, commits, NULL);
+  while (!__atomic_load_n(&is_done, __ATOMIC_SEQ_CST)) until("SELECT count(mine(id)) FROM t", noted, counts), usleep(500);
+  pthread_join(one, NULL), pthread_join(other, NULL);
+  until("SELECT count(mine(id)) FROM t", noted, counts);
+  printf("rows %d %d\n", counts[0], counts[1]);
+  run("SELECT count(*) FROM s"), run("SELECT count(*) FROM u");
+}
+
+// Deletes a row that another one refers to, by a function of the program.
+static void deletes(void) {
+  run("CREATE TABLE p (id INTEGER PRIMARY KEY)"), run("CREATE TABLE c (p INTEGER REFERENCES p)");
+  run("INSERT INTO p VALUES (1)"), run("INSERT INTO c VALUES (1)");
+  sqlite3_create_function(db, "mine", 1, SQLITE_UTF8, NULL, same, NULL, NULL);
+  sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_FKEY, 1, NULL);
+  run("BEGIN"), run("DELETE FROM p WHERE mine(id) = 1"), run("COMMIT");
+  run("SELECT count(*) FROM p");
+}
+
 // A function that registers one, while SQLite's mutex is held.
 static void adds(sqlite3_context *context, int n, sqlite3_value **values) {
   usleep(500);
@@ -241,6 +294,8 @@ int main(int count, char **arguments) {
   if (!strcmp(arguments[1], "registers")) registers();
   if (!strcmp(arguments[1], "meanwhile")) registers_meanwhile();
   if (!strcmp(arguments[1], "shares")) shares();
+  if (!strcmp(arguments[1], "copies")) copies();
+  if (!strcmp(arguments[1], "deletes")) deletes();
   if (!strcmp(arguments[1], "exits")) {
     atexit(ends);
     run("CREATE TABLE t (x TEXT)");

@@ -5,7 +5,7 @@ use super::{Stage, compiled, fed, text};
 use crate::support::wait_for;
 
 /// Python: `run` prints the rows of a statement, or the error.
-const RUN: &str = "import sqlite3, sys\n\
+pub const RUN: &str = "import sqlite3, sys\n\
                    c = sqlite3.connect(sys.argv[1], isolation_level=None)\n\
                    def run(sql, *values):\n\
                    \x20   try: print(c.execute(sql, values).fetchall())\n\

@@ -2,9 +2,11 @@
 
 mod change;
 mod define;
+mod opening;
 
 use crate::c::front::{Counts, Failed, Front};
-use crate::c::{CANTOPEN, ERROR, IOERR, MISUSE};
+use crate::c::interrupt::Interrupts;
+use crate::c::{CANTOPEN, ERROR, IOERR, LOCKED, MISUSE};
 use crate::config::{Cache, Settings};
 use crate::fault::{self, Key};
 use crate::journal;
@@ -26,8 +28,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 /// Most translations stored per connection.
 const PLANS_MAX: usize = 2_000;
-/// Longest time for which opening waits while another process creates the schema.
-const OPENING_MS: i32 = 10_000;
 
 /// Forks of this process: a connection belongs to the process that opened it.
 pub static FORKS: AtomicU32 = AtomicU32::new(0);
@@ -41,13 +41,12 @@ pub struct Connection {
     /// The program's authorizer and its argument.
     pub authorizer: Mutex<(usize, usize)>,
     pub is_readonly: AtomicBool,
-    /// Whether the front has rows of the server.
-    pub has_copies: AtomicBool,
     /// Values of `PRAGMA journal_mode` and similar ones.
     pub echoes: Mutex<HashMap<String, String>>,
     /// Whether the last error was raised by this library and not by the front.
     has_raised: AtomicBool,
-    /// For `interrupt` in another thread, while the state is locked.
+    pub interrupts: Interrupts,
+    /// For `cancel` in another thread, while the state is locked.
     canceller: Canceller,
     fork: u32,
     state: Mutex<State>,
@@ -75,62 +74,16 @@ pub struct State {
     pub began_by_savepoint: bool,
     /// Whether the front's schema was changed in this transaction.
     pub has_defined: bool,
+    /// Whether the front has rows of the server.
+    pub has_copies: bool,
+    /// Steps in the front that may change it, in this moment.
+    pub changing_steps: usize,
     counts: Arc<Counts>,
     /// Why the server's last rowid is unknown, and the front's rowid at that time. `None`: the front's rowid is the last one.
     unknown_rowid: Option<(&'static str, i64)>,
 }
 
 impl Connection {
-    /// Connects, and creates the schema if it is missing and `creates` permits it.
-    ///
-    /// # Errors
-    /// The server cannot be reached; the schema is missing or cannot be read.
-    pub fn open(front: Front, settings: &'static Settings, path: &Path, creates: bool) -> Result<Connection, Failed> {
-        let Some(carriers) = Front::private(front.real) else { return Err(Failed::new(CANTOPEN, "out of memory")) };
-        let counts = Arc::new(Counts::default());
-        front.define(&counts);
-        let name = settings.dialect.name_of(path);
-        let early = if settings.dialect.enters_early() { name.as_str() } else { "" };
-        let mut link = Link::new(settings, &name, settings.dialect.session_of(early));
-        link.set_timeout(OPENING_MS);
-        let state = State {
-            library: settings,
-            link,
-            tally: journal::Counts::default(),
-            name,
-            version: None,
-            objects: vec![],
-            held: vec![],
-            settings: HashMap::new(),
-            catalogue: Catalogue::default(),
-            keys: None,
-            plans: HashMap::new(),
-            epoch: 0,
-            savepoints: vec![],
-            began_by_savepoint: false,
-            has_defined: false,
-            counts: Arc::clone(&counts),
-            unknown_rowid: None,
-        };
-        let connection = Connection {
-            front,
-            carriers,
-            counts,
-            own: Mutex::default(),
-            authorizer: Mutex::default(),
-            is_readonly: AtomicBool::new(false),
-            has_copies: AtomicBool::new(false),
-            echoes: Mutex::default(),
-            has_raised: AtomicBool::new(false),
-            canceller: Arc::clone(&state.link.canceller),
-            fork: FORKS.load(Relaxed),
-            state: Mutex::new(state),
-        };
-        connection.state().attach(&front, path, creates)?;
-        journal::opened();
-        Ok(connection)
-    }
-
     pub fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -177,7 +130,7 @@ impl Connection {
 
     /// Cancels the server's current statement from another thread. If the server is idle nothing is sent, because the
     /// next statement would be cancelled.
-    pub fn interrupt(&self) {
+    pub fn cancel(&self) {
         if !matches!(self.state.try_lock(), Err(TryLockError::WouldBlock)) {
             return;
         }
@@ -253,6 +206,7 @@ impl State {
     /// # Errors
     /// The server's, or SQLite's.
     pub fn read(&mut self, front: &Front) -> Result<(), Failed> {
+        self.check_copies()?;
         let ask_all = schema::ask_all(self.library.dialect.ask_version(&self.name));
         let mut answers = self.ask(front, ask_all.clone())?;
         let mut version = schema::version(&answers[0].rows);
@@ -323,6 +277,13 @@ impl State {
         if self.version.is_none() { self.read(front) } else { Ok(()) }
     }
 
+    /// # Errors
+    /// The front has rows of the server: what changes it now is undone with them.
+    pub fn check_copies(&self) -> Result<(), Failed> {
+        let words = "contend shim: the connection is executing a statement over a copy of rows";
+        if self.has_copies { Err(Failed::new(LOCKED, words)) } else { Ok(()) }
+    }
+
     /// Whether the server would change further rows where this statement, or a trigger of it, changes some.
     pub fn has_actions(&mut self, sql: &str) -> bool {
         keys::act_on(&self.keys(), sql, &self.objects)
@@ -373,7 +334,7 @@ impl State {
         if let Some(plan) = self.plans.get(sql) {
             return Ok(Arc::clone(plan));
         }
-        let made = Arc::new(plan(sql, &self.catalogue, self.version.unwrap_or(0), self.target())?);
+        let made = Arc::new(self.plan_once(sql)?);
         if self.library.cache == Cache::None {
             return Ok(made);
         }
@@ -382,6 +343,14 @@ impl State {
         }
         self.plans.insert(sql.to_string(), Arc::clone(&made));
         Ok(made)
+    }
+
+    /// The same of a text that is not used again.
+    ///
+    /// # Errors
+    /// As for [`State::plan`].
+    pub fn plan_once(&self, sql: &str) -> Result<Plan, Refusal> {
+        plan(sql, &self.catalogue, self.version.unwrap_or(0), self.target())
     }
 
     /// The answer to one of the library's own PRAGMAs.
@@ -473,7 +442,8 @@ impl State {
         let ask = self.library.dialect.ask_key(&self.name, table, index);
         let answers = self.link.perform(vec![Message::query(ask)]).ok()?;
         let mut key = Key::read(index, &answers.first()?.rows)?;
-        let sql = format!("SELECT name FROM pragma_table_info({}) WHERE pk > 0 ORDER BY pk", literal(&key.table));
+        let table = literal(&key.table);
+        let sql = format!("SELECT name FROM pragma_table_info({table}, 'main') WHERE pk > 0 ORDER BY pk");
         let primary: Vec<String> = front.rows(&sql).ok()?.into_iter().flatten().map(Value::into_words).collect();
         key.is_primary = !primary.is_empty() && primary == key.columns;
         Some(key)

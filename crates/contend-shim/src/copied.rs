@@ -2,21 +2,30 @@
 //! which is removed again. Rows that are deleted there are then deleted on the server.
 
 use crate::c::front::{Failed, Front};
-use crate::c::{LOCKED, SCHEMA};
+use crate::c::{ERROR, LOCKED};
 use crate::connection::{Connection, State};
 use crate::note::{Note, is_local_function, is_schema_table};
 use crate::value::Value;
-use crate::{journal, note};
+use crate::{fault, journal, note};
 use contend_wire::kept::{literal, quoted};
 use std::collections::BTreeSet;
-use std::sync::atomic::Ordering::{AcqRel, Acquire, Release};
 
 /// Most rows of one table that are copied.
 const ROWS_MAX: usize = 100_000;
 /// Most rows that one DELETE of the server names.
 const ROWIDS_MAX: usize = 1_000;
 /// Most repetitions because another connection changed the schema.
-const OUTDATED_MAX: u32 = 20;
+pub const OUTDATED_MAX: u32 = 20;
+
+/// A statement that the server cannot execute.
+pub struct Asked<'a> {
+    pub sql: &'a str,
+    pub values: &'a [Value],
+    /// Why the server cannot.
+    pub reason: &'a str,
+    /// Brings the front and the program's statement to the server's schema.
+    pub ready: &'a dyn Fn(&mut State) -> Result<(), Failed>,
+}
 
 /// The rows of a table.
 struct Copy {
@@ -24,21 +33,11 @@ struct Copy {
     rows: Vec<Vec<Value>>,
 }
 
-/// Why a query was not answered.
-enum Stopped {
+/// Why a statement was not executed.
+pub enum Stopped {
     Failed(Failed),
-    /// A table cannot be copied.
-    Obstacle(String),
-}
-
-impl Stopped {
-    /// The error for the program. `reason`: why the server cannot execute the statement.
-    fn into_failed(self, sql: &str, reason: &str) -> Failed {
-        match self {
-            Stopped::Failed(failed) => failed,
-            Stopped::Obstacle(obstacle) => journal::refused(sql, &format!("{reason}; {obstacle}")),
-        }
-    }
+    /// It, a value bound to it, or the reading of a table has no translation.
+    Untranslated(String),
 }
 
 impl From<Failed> for Stopped {
@@ -47,58 +46,82 @@ impl From<Failed> for Stopped {
     }
 }
 
-/// The rows of a query, which the server cannot answer for this reason.
+impl Asked<'_> {
+    /// The error for the program.
+    fn failed(&self, stopped: Stopped) -> Failed {
+        match stopped {
+            Stopped::Failed(failed) => failed,
+            Stopped::Untranslated(obstacle) => journal::refused(self.sql, &format!("{}; {obstacle}", self.reason)),
+        }
+    }
+
+    fn note(&self, copies: &[Copy]) {
+        let (count, reason) = (copies.iter().map(|copy| copy.rows.len()).sum::<usize>(), self.reason);
+        journal::noted(self.sql, &format!("answered by SQLite over a copy of {count} rows: {reason}"));
+    }
+}
+
+/// The rows of a query.
 ///
 /// # Errors
 /// A table cannot be copied, or the query fails.
-pub fn rows(connection: &Connection, sql: &str, values: &[Value], reason: &str) -> Result<Vec<Vec<Value>>, Failed> {
-    let (copies, _) = copied(connection, sql).map_err(|stopped| stopped.into_failed(sql, reason))?;
-    note_copies(sql, &copies, reason);
+pub fn rows(connection: &Connection, asked: &Asked<'_>) -> Result<Vec<Vec<Value>>, Failed> {
+    let (copies, _) = copied(connection, asked).map_err(|stopped| asked.failed(stopped))?;
     // The connection is free: a function of the program may use it.
-    over(connection, &copies, |front| front.prepare(sql)?.all(values))
+    let rows = over(connection, &copies, |front| front.prepare(asked.sql)?.all(asked.values))?;
+    asked.note(&copies);
+    Ok(rows)
 }
 
-/// Deletes the rows that a DELETE without RETURNING, which the server cannot execute for this reason, deletes from a copy.
-/// Returns their number. The transaction keeps others from changing the rows meanwhile.
+/// Deletes the rows that a DELETE without RETURNING deletes from a copy. Returns their number. The transaction keeps others from
+/// changing the rows meanwhile.
 ///
 /// # Errors
 /// A table cannot be copied, no transaction is open, or a statement fails.
-pub fn deleted(connection: &Connection, sql: &str, values: &[Value], reason: &str) -> Result<i64, Failed> {
-    let (copies, note) = copied(connection, sql).map_err(|stopped| stopped.into_failed(sql, reason))?;
+pub fn deleted(connection: &Connection, asked: &Asked<'_>) -> Result<i64, Failed> {
+    let (copies, note) = copied(connection, asked).map_err(|stopped| asked.failed(stopped))?;
     let front = &connection.front;
     let Some(table) = target(connection, &note)? else {
         let obstacle =
             "a DELETE needs an open transaction, and a table with rowids to which no enforced foreign key refers";
-        return Err(Stopped::Obstacle(obstacle.to_string()).into_failed(sql, reason));
+        return Err(asked.failed(Stopped::Untranslated(obstacle.to_string())));
     };
-    note_copies(sql, &copies, reason);
     let table = quoted(&table);
-    let (before, left) = over(connection, &copies, |front| {
-        let rowids = format!("SELECT rowid FROM main.{table}");
-        let before = front.rows(&rowids)?;
-        front.prepare(sql)?.all(values)?;
-        Ok((before, front.rows(&rowids)?.into_iter().map(rowid_of).collect::<BTreeSet<i64>>()))
+    let gone = over(connection, &copies, |front| {
+        let before = rowids(front, &table)?;
+        front.prepare(asked.sql)?.all(asked.values)?;
+        let left = rowids(front, &table)?;
+        Ok(before.difference(&left).copied().collect::<Vec<i64>>())
     })?;
-    let gone: Vec<i64> = before.into_iter().map(rowid_of).filter(|rowid| !left.contains(rowid)).collect();
     let (mut state, mut messages) = (connection.state(), vec![]);
     for part in gone.chunks(ROWIDS_MAX) {
         let rowids: Vec<String> = part.iter().map(i64::to_string).collect();
         let delete = format!("DELETE FROM {table} WHERE rowid IN ({})", rowids.join(", "));
-        let plan = state.plan(&delete).map_err(|refusal| journal::refused(sql, &refusal.to_string()))?;
-        messages.extend(plan.alone());
+        let plan = state.plan_once(&delete).map_err(|refusal| journal::refused(asked.sql, &refusal.to_string()))?;
+        messages.extend(plan.messages_without_values());
     }
     // All of them or none.
     if !messages.is_empty() && state.carry_out(front, messages)?.is_none() {
-        return Err(Failed::new(SCHEMA, "database schema has changed"));
+        return Err(Failed::outdated());
     }
+    asked.note(&copies);
     Ok(i64::try_from(gone.len()).unwrap_or(i64::MAX))
+}
+
+fn rowids(front: &Front, table: &str) -> Result<BTreeSet<i64>, Failed> {
+    let rows = front.rows(&format!("SELECT rowid FROM main.{table}"))?;
+    let rowid = |row: Vec<Value>| match row[..] {
+        [Value::Integer(rowid)] => Ok(rowid),
+        _ => Err(Failed::new(ERROR, "contend shim: a rowid that is no integer")),
+    };
+    rows.into_iter().map(rowid).collect()
 }
 
 /// The table of a DELETE, if the server can delete the same rows by their rowids.
 fn target(connection: &Connection, note: &Note) -> Result<Option<String>, Failed> {
     let (front, state) = (&connection.front, connection.state());
     let Some(table) = note.deleted.first().filter(|_| note.deleted.len() == 1) else { return Ok(None) };
-    let names = front.rows(&format!("SELECT name FROM pragma_table_xinfo({})", literal(table)))?;
+    let names = front.rows(&format!("SELECT name FROM pragma_table_xinfo({}, 'main')", literal(table)))?;
     let is_named = names.into_iter().flatten().any(|name| name.into_words().eq_ignore_ascii_case("rowid"));
     // A key that refers to it may act on other tables.
     let catalogue = state.catalogue();
@@ -106,82 +129,92 @@ fn target(connection: &Connection, note: &Note) -> Result<Option<String>, Failed
     Ok((is_usable && !front.is_autocommit()).then(|| table.clone()))
 }
 
-fn rowid_of(row: Vec<Value>) -> i64 {
-    match row.first() {
-        Some(Value::Integer(rowid)) => *rowid,
-        _ => 0,
-    }
-}
-
-fn note_copies(sql: &str, copies: &[Copy], reason: &str) {
-    let count: usize = copies.iter().map(|copy| copy.rows.len()).sum();
-    journal::noted(sql, &format!("answered by SQLite over a copy of {count} rows: {reason}"));
-}
-
 /// The rows of the tables that a statement reads, and what it does.
-fn copied(connection: &Connection, sql: &str) -> Result<(Vec<Copy>, Note), Stopped> {
+fn copied(connection: &Connection, asked: &Asked<'_>) -> Result<(Vec<Copy>, Note), Stopped> {
     let front = &connection.front;
     for _ in 0..OUTDATED_MAX {
         let mut state = connection.state();
-        state.settle(front)?;
+        state.check_copies()?;
+        (asked.ready)(&mut state)?;
         note::begin();
-        let prepared = front.prepare(sql);
+        let prepared = front.prepare(asked.sql);
         let mut note = note::end();
         drop(prepared?);
-        note.locate(front, sql)?;
+        note.locate(front, asked.sql)?;
         let tables = reads(&state, front, &note)?;
         match read(&mut state, front, &tables)? {
             Some(copies) => return Ok((copies, note)),
             None => state.read(front)?,
         }
     }
-    Err(Stopped::Obstacle("the schema changes too often".to_string()))
+    Err(Failed::outdated().into())
 }
 
-/// # Errors
-/// The front has rows of the server, with which another thread, or a function of the program, would interfere.
-pub fn check(connection: &Connection) -> Result<(), Failed> {
-    if connection.has_copies.load(Acquire) { Err(in_use()) } else { Ok(()) }
-}
-
-fn in_use() -> Failed {
-    Failed::new(LOCKED, "contend shim: the connection is executing a statement over a copy of rows")
-}
-
-/// Runs `query` while the front has these rows.
+/// Runs `query` while the front has these rows. The lock of the state keeps other threads from changing the front while the
+/// rows come and go; between, they see `has_copies`.
 fn over<T>(
     connection: &Connection,
     copies: &[Copy],
     query: impl FnOnce(&Front) -> Result<T, Failed>,
 ) -> Result<T, Failed> {
-    if connection.has_copies.swap(true, AcqRel) {
-        return Err(in_use());
+    let Connection { front, interrupts, .. } = connection;
+    let mut state = connection.state();
+    state.check_copies()?;
+    if state.changing_steps > 0 {
+        return Err(Failed::new(LOCKED, "contend shim: the connection is changing a temporary table"));
     }
-    let front = &connection.front;
-    let rowid = front.last_insert_rowid();
-    let checks_keys = front.has_keys_on();
-    let answer = front.execute("SAVEPOINT \"contend copy\"").and_then(|()| {
-        let filled = copies.iter().try_for_each(|copy| fill(front, copy, checks_keys));
-        front.set_last_insert_rowid(rowid);
-        let answer = filled.and_then(|()| query(front));
-        let undone = front.execute("ROLLBACK TO \"contend copy\"");
-        undone.and_then(|()| front.execute("RELEASE \"contend copy\"")).and(answer)
+    let (rowid, checks_keys) = (front.last_insert_rowid(), front.has_keys_on());
+    interrupts.hold(front);
+    let begun = front.execute("SAVEPOINT \"contend copy\"");
+    state.has_copies = begun.is_ok();
+    let filled = begun.and_then(|()| fill(connection, copies, checks_keys));
+    front.set_last_insert_rowid(rowid);
+    drop(state);
+    let answer = filled.and_then(|()| {
+        interrupts.admit(front);
+        let answer = query(front);
+        interrupts.hold(front);
+        answer.and_then(|answer| interrupts.check().map(|()| answer))
     });
+    let cleared = clear(front, &mut connection.state());
     front.set_last_insert_rowid(rowid);
     if checks_keys {
         let _ = front.execute("PRAGMA defer_foreign_keys = OFF");
     }
-    connection.has_copies.store(false, Release);
-    answer
+    interrupts.release(front);
+    answer.and_then(|answer| cleared.map(|()| answer))
 }
 
-fn fill(front: &Front, copy: &Copy, checks_keys: bool) -> Result<(), Failed> {
+/// Stores the rows. No interrupt may reach its statements: it would roll back the whole transaction.
+fn fill(connection: &Connection, copies: &[Copy], checks_keys: bool) -> Result<(), Failed> {
+    let front = &connection.front;
     if checks_keys {
         // A parent may come later, or not at all.
         front.execute("PRAGMA defer_foreign_keys = ON")?;
     }
-    let insert = front.prepare(&copy.insert)?;
-    copy.rows.iter().try_for_each(|row| insert.all(row).map(drop))
+    for copy in copies {
+        let insert = front.prepare(&copy.insert)?;
+        for row in &copy.rows {
+            connection.interrupts.check()?;
+            insert.all(row)?;
+        }
+    }
+    Ok(())
+}
+
+/// Removes the rows. If that fails, the front keeps them, and the connection answers such statements no more.
+fn clear(front: &Front, state: &mut State) -> Result<(), Failed> {
+    if !state.has_copies {
+        return Ok(());
+    }
+    let is_undone = front.is_autocommit();
+    if !is_undone {
+        front.execute("ROLLBACK TO \"contend copy\"")?;
+        front.execute("RELEASE \"contend copy\"")?;
+    }
+    state.has_copies = false;
+    // The server rolled the transaction back, so the query may have missed rows.
+    if is_undone { Err(Failed::new(fault::ABORT_ROLLBACK, "abort due to ROLLBACK")) } else { Ok(()) }
 }
 
 /// Statements that read the rows of a table and store them.
@@ -194,8 +227,8 @@ struct Read {
 fn read(state: &mut State, front: &Front, tables: &[Read]) -> Result<Option<Vec<Copy>>, Stopped> {
     let (mut plans, mut messages) = (vec![], vec![]);
     for table in tables {
-        let plan = state.plan(&table.select).map_err(|refusal| Stopped::Obstacle(refusal.to_string()))?;
-        let own = plan.alone();
+        let plan = state.plan(&table.select).map_err(|refusal| Stopped::Untranslated(refusal.to_string()))?;
+        let own = plan.messages_without_values();
         plans.push((plan, own.len()));
         messages.extend(own);
     }
@@ -206,9 +239,9 @@ fn read(state: &mut State, front: &Front, tables: &[Read]) -> Result<Option<Vec<
     let mut copies = vec![];
     for (Read { insert, .. }, (plan, count)) in tables.iter().zip(plans) {
         let done = plan.done(answers.drain(..count).collect());
-        let rows = done.map_err(|reason| Stopped::Obstacle(reason.to_string()))?.rows;
+        let rows = done.map_err(|reason| Stopped::Untranslated(reason.to_string()))?.rows;
         if rows.len() > ROWS_MAX {
-            return Err(Stopped::Obstacle(format!("a table has more than {ROWS_MAX} rows")));
+            return Err(Stopped::Untranslated(format!("a table has more than {ROWS_MAX} rows")));
         }
         copies.push(Copy { insert: insert.clone(), rows });
     }
@@ -220,10 +253,10 @@ fn reads(state: &State, front: &Front, note: &Note) -> Result<Vec<Read>, Stopped
     let mut reads = vec![];
     for (_, table) in note.tables.iter().filter(|(database, _)| database == "main") {
         if state.has_triggers_of(table) {
-            return Err(Stopped::Obstacle(format!("{table} has triggers")));
+            return Err(Stopped::Untranslated(format!("{table} has triggers")));
         }
         if !state.has_table(table) && !is_schema_table(table) && !is_local_function(table) {
-            return Err(Stopped::Obstacle(format!("{table} is SQLite's own")));
+            return Err(Stopped::Untranslated(format!("{table} is SQLite's own")));
         }
         if state.is_stored(table) {
             reads.push(read_of(state, front, table, note.rowids.contains(table))?);
@@ -232,15 +265,15 @@ fn reads(state: &State, front: &Front, note: &Note) -> Result<Vec<Read>, Stopped
     Ok(reads)
 }
 
-/// How to read a table. `needs_rowid`: the query reads its rowid, which no column is.
+/// How to read a table. `needs_rowid`: the query reads its rowid, which is not a column.
 fn read_of(state: &State, front: &Front, table: &str, needs_rowid: bool) -> Result<Read, Stopped> {
-    let sql = format!("SELECT name FROM pragma_table_xinfo({}) WHERE hidden = 0", literal(table));
+    let sql = format!("SELECT name FROM pragma_table_xinfo({}, 'main') WHERE hidden = 0", literal(table));
     let mut columns: Vec<String> = front.rows(&sql)?.into_iter().flatten().map(Value::into_words).collect();
     let is_rowid = |column: &String| column.eq_ignore_ascii_case("rowid");
     let has_rowid = state.catalogue().has_hidden_rowid(table) && !columns.iter().any(is_rowid);
     if needs_rowid && !has_rowid {
         let obstacle = format!("{table} has no INTEGER PRIMARY KEY, so the server has no rowid to give");
-        return Err(Stopped::Obstacle(obstacle));
+        return Err(Stopped::Untranslated(obstacle));
     }
     columns.iter_mut().for_each(|column| *column = quoted(column));
     if has_rowid {

@@ -1,7 +1,7 @@
 //! Converts errors of the server to errors of SQLite.
 
 use crate::c::front::Failed;
-use crate::c::{BUSY, CONSTRAINT, ERROR, INTERRUPT, IOERR, TOOBIG};
+use crate::c::{ABORT, BUSY, CONSTRAINT, ERROR, INTERRUPT, IOERR, TOOBIG};
 use crate::server::{Kind, Said, Trouble};
 use crate::value::Value;
 
@@ -16,6 +16,7 @@ pub const CONSTRAINT_NOTNULL: i32 = extended(CONSTRAINT, 5);
 pub const CONSTRAINT_PRIMARYKEY: i32 = extended(CONSTRAINT, 6);
 pub const CONSTRAINT_UNIQUE: i32 = extended(CONSTRAINT, 8);
 pub const BUSY_SNAPSHOT: i32 = extended(BUSY, 2);
+pub const ABORT_ROLLBACK: i32 = extended(ABORT, 2);
 
 /// Whether repeating the transaction may succeed.
 pub fn is_conflict(trouble: &Trouble) -> bool {

@@ -20,7 +20,7 @@ pub struct Counts {
     pub round_trips: u64,
 }
 
-static LISTED: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+static LISTED: Mutex<BTreeSet<(&str, String)>> = Mutex::new(BTreeSet::new());
 /// SQLite's message for a database that is not there.
 pub const NOT_THERE: &str = "unable to open database file";
 /// Most distinct listed statements.
@@ -45,10 +45,10 @@ pub fn not_opened(path: &Path, failed: &Failed) {
     }
 }
 
-/// Once per statement or database.
-fn list(what: &str, text: String, reason: &str) {
+/// Once per kind and statement or database: a statement may be carried out first, and refused later.
+fn list(what: &'static str, text: String, reason: &str) {
     let mut listed = LISTED.lock().unwrap_or_else(PoisonError::into_inner);
-    if listed.len() < LISTED_MAX && listed.insert(text.clone()) {
+    if listed.len() < LISTED_MAX && listed.insert((what, text.clone())) {
         if directory().is_none() {
             // In contend's own worker, whose log is kept.
             eprintln!("contend shim: {what}: {}: {text}", one_line(reason));

@@ -76,7 +76,7 @@ impl Plan {
     }
 
     /// The messages of a statement without values.
-    pub fn alone(&self) -> Vec<Message> {
+    pub fn messages_without_values(&self) -> Vec<Message> {
         let message = |statement: &Statement| Message::query(statement.sql.clone());
         self.statements.iter().map(message).collect()
     }

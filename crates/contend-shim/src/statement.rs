@@ -1,8 +1,9 @@
 //! A statement of the program: classified when it is prepared, executed by steps.
 
 use crate::c::front::{Failed, Own};
-use crate::c::{DONE, ERROR, OK, READONLY, ROW, SCHEMA};
+use crate::c::{DONE, ERROR, OK, READONLY, ROW};
 use crate::connection::{Connection, State};
+use crate::copied::{Asked, OUTDATED_MAX, Stopped};
 use crate::does::{Does, does};
 use crate::note::Note;
 use crate::transaction::{done, transaction};
@@ -13,9 +14,6 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Most repetitions because another connection changed the schema.
-const OUTDATED_MAX: u32 = 20;
-const MANY_SCHEMAS: &str = "database schema has changed";
 const UNFIT: &str = "a bound value has a type that its parameter does not take";
 
 pub struct Statement {
@@ -64,19 +62,6 @@ fn has_word(sql: &str, word: &str) -> bool {
 
 /// Rows, and the number of changed ones.
 type Executed = (Vec<Vec<Value>>, Option<i64>);
-
-/// Why a statement was not executed.
-enum Stopped {
-    Failed(Failed),
-    /// It, or a value bound to it, has no translation.
-    Untranslated(String),
-}
-
-impl From<Failed> for Stopped {
-    fn from(failed: Failed) -> Stopped {
-        Stopped::Failed(failed)
-    }
-}
 
 impl Statement {
     /// A statement that SQLite prepared when the front had the schema of this epoch.
@@ -211,11 +196,7 @@ impl Statement {
     fn carried_out(&self, values: &[Value], native: &Native<'_>) -> Result<Executed, Failed> {
         let mut state = self.connection.state();
         let reason = match &self.does {
-            Does::Copied(reason) => {
-                state.settle(&self.connection.front)?;
-                self.prepare_again(&mut state, native)?;
-                reason.clone()
-            }
+            Does::Copied(reason) => reason.clone(),
             Does::Server => match self.on_server(&mut state, values, native) {
                 Ok(done) => return Ok(done),
                 Err(Stopped::Failed(failed)) => return Err(failed),
@@ -224,18 +205,19 @@ impl Statement {
             _ => return self.not_on_server(&mut state, native),
         };
         drop(state);
+        let ready = |state: &mut State| self.ready(state, native);
+        let asked = Asked { sql: &self.sql, values, reason: &reason, ready: &ready };
         if self.is_readonly {
-            return copied::rows(&self.connection, &self.sql, values, &reason).map(|rows| (rows, None));
+            return copied::rows(&self.connection, &asked).map(|rows| (rows, None));
         }
         if matches!(self.does, Does::Copied(_)) && (native.columns)() == 0 {
-            self.may_write()?;
-            return copied::deleted(&self.connection, &self.sql, values, &reason).map(|count| (vec![], Some(count)));
+            return copied::deleted(&self.connection, &asked).map(|count| (vec![], Some(count)));
         }
         Err(journal::refused(&self.sql, &reason))
     }
 
     fn not_on_server(&self, state: &mut State, native: &Native<'_>) -> Result<Executed, Failed> {
-        copied::check(&self.connection)?;
+        state.check_copies()?;
         let connection = &self.connection;
         match &self.does {
             Does::Refused(reason) => return Err(Failed::new(ERROR, format!("contend shim: {reason}"))),
@@ -318,6 +300,20 @@ impl Statement {
         if may_fail { done((native.step)(), &self.connection) } else { Ok(()) }
     }
 
+    /// Brings the front and the program's statement to the server's schema. A change is not made over a copy of rows, which
+    /// would not have it.
+    fn ready(&self, state: &mut State, native: &Native<'_>) -> Result<(), Failed> {
+        if !self.is_readonly {
+            self.may_write()?;
+            state.check_copies()?;
+        }
+        state.settle(&self.connection.front)?;
+        if !self.is_readonly {
+            self.enforce_keys(state)?;
+        }
+        self.prepare_again(state, native)
+    }
+
     /// Updates the columns of the program's statement to the current schema: SQLite prepares it again when it is
     /// stepped. The front has no rows, and changes by the step are undone.
     fn prepare_again(&self, state: &mut State, native: &Native<'_>) -> Result<(), Failed> {
@@ -325,7 +321,7 @@ impl Statement {
         if self.epoch.load(Relaxed) == epoch {
             return Ok(());
         }
-        copied::check(&self.connection)?;
+        state.check_copies()?;
         let front = &self.connection.front;
         note::begin();
         // A statement that no longer fits the schema fails with SQLite's message.
@@ -350,7 +346,7 @@ impl Statement {
         }
         // Otherwise its rows would have wrong names.
         if !is_same || names != (native.names)() {
-            return Err(Failed::new(SCHEMA, MANY_SCHEMAS));
+            return Err(Failed::outdated());
         }
         self.epoch.store(epoch, Relaxed);
         Ok(())
@@ -358,14 +354,9 @@ impl Statement {
 
     /// Executes it on the server. If another connection changed the schema, it is translated again.
     fn on_server(&self, state: &mut State, values: &[Value], native: &Native<'_>) -> Result<Executed, Stopped> {
-        self.may_write()?;
         let connection = &self.connection;
         for _ in 0..OUTDATED_MAX {
-            state.settle(&connection.front)?;
-            if !self.is_readonly {
-                self.enforce_keys(state)?;
-            }
-            self.prepare_again(state, native)?;
+            self.ready(state, native)?;
             self.check_actions(state)?;
             self.check_triggers(state)?;
             self.check_limit(values, native)?;
@@ -415,7 +406,7 @@ impl Statement {
                 }
             }
         }
-        Err(Failed::new(SCHEMA, MANY_SCHEMAS).into())
+        Err(Failed::outdated().into())
     }
 }
 

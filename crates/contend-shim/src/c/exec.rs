@@ -4,14 +4,12 @@ use super::front::Failed;
 use super::hook::hook;
 use super::prepare::{copied, finalize, prepared, step};
 use super::real::{Callback, Real, Text, of_caller};
-use super::{MISUSE, NOMEM, OK, ROW, column};
+use super::{ABORT, DONE, MISUSE, NOMEM, OK, ROW, column};
 use crate::connection::Connection;
 use crate::registry;
 use contend_interpose::P;
 use std::ffi::{CStr, c_char, c_int};
 use std::ptr::{null, null_mut};
-
-const ABORT: c_int = 4;
 
 /// Receives the texts of a row and the names of its columns; returns non-zero to stop.
 type Each<'e> = dyn FnMut(&mut [*mut c_char], &mut [*mut c_char]) -> c_int + 'e;
@@ -56,8 +54,12 @@ unsafe fn one(real: &Real, handle: P, each: &mut Each<'_>) -> c_int {
         }
         code = step(&statement, handle);
     }
-    // Finalizing a failed statement returns its code and keeps SQLite's error message.
-    finalize(&statement, handle)
+    // Finalizing a failed statement returns its code and keeps SQLite's error message; not if SQLite has not stepped it.
+    let failed = if code == DONE { OK } else { code & 0xff };
+    match finalize(&statement, handle) {
+        OK => failed,
+        code => code,
+    }
 }
 
 /// Passes an error message to the caller.

@@ -2,7 +2,7 @@
 //! rows.
 
 use super::real::Real;
-use super::{DONE, OK, ROW};
+use super::{DONE, OK, ROW, SCHEMA};
 use crate::value::Value;
 use contend_interpose::P;
 use contend_wire::kept::literal;
@@ -24,6 +24,11 @@ pub struct Failed {
 impl Failed {
     pub fn new(code: i32, message: impl Into<String>) -> Failed {
         Failed { code, message: message.into() }
+    }
+
+    /// Another connection changes the schema again and again, or a statement does not fit it any more.
+    pub fn outdated() -> Failed {
+        Failed::new(SCHEMA, "database schema has changed")
     }
 }
 
@@ -88,15 +93,7 @@ impl Front {
     /// # Errors
     /// SQLite rejects the text or its execution.
     pub fn rows(&self, sql: &str) -> Result<Vec<Vec<Value>>, Failed> {
-        let own = self.prepare(sql)?;
-        let mut rows = vec![];
-        loop {
-            match own.step() {
-                ROW => rows.push(own.row()),
-                DONE => return Ok(rows),
-                _ => return Err(self.failed()),
-            }
-        }
+        self.prepare(sql)?.all(&[])
     }
 
     /// # Errors
@@ -111,13 +108,13 @@ impl Front {
         unsafe { (self.real.get_autocommit)(self.db as P) != 0 }
     }
 
-    /// Whether a table has a column.
+    /// Whether a table of the database has a column.
     ///
     /// # Errors
     /// As for [`Front::rows`].
     pub fn has_column(&self, table: &str, column: &str) -> Result<bool, Failed> {
         let [table, column] = [table, column].map(contend_wire::kept::literal);
-        let sql = format!("SELECT 1 FROM pragma_table_xinfo({table}) WHERE name = {column}");
+        let sql = format!("SELECT 1 FROM pragma_table_xinfo({table}, 'main') WHERE name = {column}");
         Ok(!self.rows(&sql)?.is_empty())
     }
 
@@ -126,9 +123,14 @@ impl Front {
         self.rows(&format!("PRAGMA {pragma}")).is_ok_and(|rows| rows == [[Value::Integer(1)]])
     }
 
-    /// `PRAGMA foreign_keys` of this connection.
+    /// `PRAGMA foreign_keys` of this connection. Not by a statement, which an interrupt would stop.
     pub fn has_keys_on(&self) -> bool {
-        self.has_on("foreign_keys")
+        const ENABLE_FKEY: c_int = 1002;
+        let mut is_on: c_int = 0;
+        let asks = usize::MAX as P;
+        // SAFETY: the arguments are as documented: -1 asks, and the answer is an int.
+        unsafe { (self.real.db_config)(self.db as P, ENABLE_FKEY, asks, (&raw mut is_on).cast(), null_mut()) };
+        is_on == 1
     }
 
     pub fn last_insert_rowid(&self) -> i64 {

@@ -16,6 +16,7 @@ pub mod column;
 pub mod exec;
 pub mod front;
 pub mod hook;
+pub mod interrupt;
 pub mod open;
 pub mod prepare;
 pub mod real;
@@ -23,6 +24,7 @@ pub mod refused;
 
 pub const OK: i32 = 0;
 pub const ERROR: i32 = 1;
+pub const ABORT: i32 = 4;
 pub const BUSY: i32 = 5;
 pub const LOCKED: i32 = 6;
 pub const NOMEM: i32 = 7;

@@ -2,7 +2,8 @@
 
 use super::front::{Counts, Failed, Front};
 use super::hook::{hook, text, text16};
-use super::real::{Real, Text, of_caller};
+use super::interrupt::Handler;
+use super::real::{Progress, Real, Text, of_caller};
 use super::{CANTOPEN, MISUSE, OK, authorizer};
 use crate::config::{Settings, of_uri, settings};
 use crate::connection::{Connection, FORKS};
@@ -139,8 +140,23 @@ hook!(rsi; sqlite3_interrupt(db: P), caller {
             }
         }
         Some(connection) => {
-            (connection.front.real.interrupt)(db);
-            connection.interrupt();
+            if connection.interrupts.interrupt(&connection.front) {
+                connection.cancel();
+            }
+        }
+    }
+});
+
+hook!(r8; sqlite3_progress_handler(db: P, instructions: c_int, call: Progress, argument: P), caller {
+    match registry::connection(db as usize) {
+        None => {
+            if let Some(real) = of_caller(caller) {
+                (real.progress_handler)(db, instructions, call, argument);
+            }
+        }
+        Some(connection) => {
+            let handler = Handler { instructions, call, argument: argument as usize };
+            connection.interrupts.set_handler(&connection.front, handler);
         }
     }
 });

@@ -3,11 +3,11 @@
 use super::front::{Failed, enter, names};
 use super::hook::{hook, is_utf8, text};
 use super::real::{Real, Text, of_caller};
-use super::{DONE, ERROR, MISUSE, OK, ROW, SCHEMA};
+use super::{DONE, ERROR, MISUSE, OK, ROW};
 use crate::connection::Connection;
 use crate::does::{Does, does};
 use crate::statement::{Native, Statement};
-use crate::{copied, journal, note, registry};
+use crate::{journal, note, registry};
 use contend_interpose::P;
 use contend_wire::kept::literal;
 use std::ffi::{c_char, c_int};
@@ -195,35 +195,44 @@ pub unsafe fn step(statement: &Statement, handle: P) -> c_int {
     })
 }
 
+/// What must be before a step in the front. One that may change the front keeps copies of rows out of it until its end.
+fn enter_front(statement: &Statement, is_first: bool) -> Result<(), Failed> {
+    let connection = &statement.connection;
+    let mut state = connection.state();
+    if !statement.is_readonly {
+        state.check_copies()?;
+    }
+    state.tally.local += u64::from(is_first);
+    if is_first && statement.does == Does::Schema {
+        connection.check_process()?;
+        state.refresh(&connection.front)?;
+    }
+    state.changing_steps += usize::from(!statement.is_readonly);
+    Ok(())
+}
+
 unsafe fn step_in_front(statement: &Statement, handle: P) -> c_int {
     let connection = &statement.connection;
     let real = connection.front.real;
-    if !statement.is_readonly
-        && let Err(failed) = copied::check(connection)
-    {
+    if let Err(failed) = enter_front(statement, (real.stmt_busy)(handle) == 0) {
         return connection.raise(&failed);
-    }
-    if (real.stmt_busy)(handle) == 0 {
-        let mut state = connection.state();
-        state.tally.local += 1;
-        if statement.does == Does::Schema
-            && let Err(failed) = connection.check_process().and_then(|()| state.refresh(&connection.front))
-        {
-            drop(state);
-            return connection.raise(&failed);
-        }
     }
     note::begin();
     let code = (real.step)(handle);
     let mut note = note::end();
+    if !statement.is_readonly {
+        connection.state().changing_steps -= 1;
+    }
     if ![ROW, DONE].contains(&code) && connection.check_process().is_ok() {
         connection.state().follow(&connection.front);
     }
     // SQLite has prepared the statement again, and it now reads rows that the front does not have.
     let is_rows = |(database, table): &(String, String)| database == "main" && connection.state().has_table(table);
-    if [ROW, DONE].contains(&code) && (note.locate(&connection.front, &statement.sql).is_err() || note.tables.iter().any(is_rows)) {
+    if [ROW, DONE].contains(&code)
+        && (note.locate(&connection.front, &statement.sql).is_err() || note.tables.iter().any(is_rows))
+    {
         (real.reset)(handle);
-        return connection.raise(&Failed::new(SCHEMA, "database schema has changed"));
+        return connection.raise(&Failed::outdated());
     }
     if code == DONE && ["CREATE", "ALTER", "DROP"].contains(&crate::does::first_word(&statement.sql).as_str()) {
         connection.state().front_changed();

@@ -10,6 +10,7 @@ use std::sync::{Mutex, PoisonError};
 pub type Text = *const c_char;
 pub type Callback = Option<unsafe extern "C" fn(P, c_int, *mut *mut c_char, *mut *mut c_char) -> c_int>;
 pub type Authorizer = Option<unsafe extern "C" fn(P, c_int, Text, Text, Text, Text) -> c_int>;
+pub type Progress = Option<unsafe extern "C" fn(P) -> c_int>;
 pub type Function = Option<unsafe extern "C" fn(P, c_int, *mut P)>;
 
 macro_rules! functions {
@@ -108,6 +109,7 @@ functions! {
     db_config: (P, c_int, P, P, P) -> c_int;
     busy_timeout: (P, c_int) -> c_int;
     interrupt: (P);
+    progress_handler: (P, c_int, Progress, P);
     set_authorizer: (P, Authorizer, P) -> c_int;
     create_function: (P, Text, c_int, c_int, P, Function, Function, P) -> c_int;
     create_function16: (P, *const c_void, c_int, c_int, P, Function, Function, P) -> c_int;
