@@ -7,6 +7,7 @@ mod support;
 
 mod back;
 mod django;
+mod rowids;
 
 use rusqlite::Connection;
 use rusqlite::types::Value;
@@ -84,7 +85,7 @@ fn both(test: impl Fn(Server)) {
     }
 }
 
-/// The schema of a database and all rows of its tables, with types; without virtual tables and what needs them.
+/// The schema of a database and all rows of its tables, with types and rowids; without virtual tables and what needs them.
 fn contents(connection: &Connection) -> Vec<(String, Vec<Vec<Value>>)> {
     let rows = |sql: &str| -> Vec<Vec<Value>> {
         let mut statement = connection.prepare(sql).expect("prepared");
@@ -98,10 +99,12 @@ fn contents(connection: &Connection) -> Vec<(String, Vec<Vec<Value>>)> {
         [schema, "SELECT * FROM sqlite_sequence ORDER BY name", "PRAGMA user_version", "PRAGMA application_id"];
     let mut all: Vec<_> = queries.iter().map(|sql| (sql.to_string(), rows(sql))).collect();
     for row in rows(
-        "SELECT name FROM pragma_table_list WHERE type = 'table' AND schema = 'main' AND name NOT LIKE 'sqlite%' ORDER BY name",
+        "SELECT name, wr FROM pragma_table_list WHERE type = 'table' AND schema = 'main' AND name NOT LIKE 'sqlite%' \
+         ORDER BY name",
     ) {
-        let [Value::Text(name)] = &row[..] else { panic!("{row:?}") };
-        let mut found = rows(&format!("SELECT * FROM \"{name}\""));
+        let [Value::Text(name), Value::Integer(by_key)] = &row[..] else { panic!("{row:?}") };
+        let rowid = if *by_key == 0 { "_rowid_, " } else { "" };
+        let mut found = rows(&format!("SELECT {rowid}* FROM \"{name}\""));
         found.sort_by_key(|row| format!("{row:?}"));
         all.push((name.clone(), found));
     }
@@ -183,7 +186,8 @@ fn a_migration_that_was_killed_goes_on_where_it_was() {
     both(|server| {
         let rows = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 60000) SELECT";
         server.source(&format!(
-            "CREATE TABLE one (id INTEGER PRIMARY KEY, name TEXT UNIQUE); INSERT INTO one {rows} i, 'name ' || i FROM n; \
+            "CREATE TABLE one (id INTEGER UNIQUE, name TEXT UNIQUE); \
+             INSERT INTO one (rowid, id, name) {rows} 3 * (30000 - i), i, 'name ' || i FROM n; \
              CREATE TABLE two (a TEXT, b INTEGER, PRIMARY KEY (b, a)) WITHOUT ROWID; INSERT INTO two {rows} 'x', -i FROM n; \
              CREATE INDEX named ON two (a); CREATE VIEW seen AS SELECT a FROM two; \
              CREATE TABLE three (one INTEGER REFERENCES one (id)); INSERT INTO three VALUES (5)"
@@ -210,6 +214,8 @@ fn a_migration_that_was_killed_goes_on_where_it_was() {
         let said = server.migrates(&["--resume"]).exits(0);
         assert!(said.out.contains("every row is the same"), "{said:?}");
         assert_eq!(server.asked("SELECT count(*) FROM seen"), "60000");
+        let rowids = "SELECT count(*) FROM one WHERE _contend_rowid = 3 * (30000 - id)";
+        assert_eq!(server.asked(rowids), "60000", "the rows have SQLite's rowids");
         // A kill between what MariaDB commits by itself and the account of it.
         for kind in ["index", "foreign key", "view"].iter().filter(|_| server.is_mariadb) {
             server.asked(&format!("UPDATE contend_migration SET state = 0 WHERE kind = '{kind}'"));

@@ -3,6 +3,7 @@
 
 use super::programs::both;
 use super::{Stage, fed, text};
+use std::process::Command;
 
 const RUN: &str = "import sqlite3, sys\n\
                    c = sqlite3.connect(sys.argv[1], isolation_level=None)\n\
@@ -69,26 +70,75 @@ fn rows_are_in_the_order_of_their_rowids() {
     assert!(said.contains("[('y',), ('x',)]"), "{said}");
 }
 
-/// A migrated table has no rowids, so what depends on them stays refused.
+/// Runs a script with the database of a path, with SQLite.
+fn alone(script: &str, path: &str) -> String {
+    let mut command = Command::new("python3");
+    command.args(["-c", &format!("{RUN}{script}"), path]);
+    let output = fed(command, "");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    text(&output.stdout)
+}
+
+fn migrate(stage: &Stage, from: &str, to: &str, further: &[&str]) {
+    let args = [&["migrate", from, "--to", to], further].concat();
+    let output = fed(stage.place.bench.command(&args), "");
+    assert!(output.status.success(), "{}{}", text(&output.stdout), text(&output.stderr));
+}
+
+/// A file that goes to a server has its rowids there, further tables have some, too, and they come back.
 #[test]
-fn tables_of_a_migrated_file_have_none() {
+fn a_migrated_file_keeps_its_rowids() {
+    let made = "run('CREATE TABLE t (a TEXT PRIMARY KEY, b INTEGER)')\n\
+                for rowid, a in (7, 'a'), (-7, 'b'), (1000, 'c'), (0, 'd'): \
+                run('INSERT INTO t (rowid, a) VALUES (?, ?)', rowid, a)\n\
+                run('CREATE TABLE w (rowid TEXT, a TEXT)'), run(\"INSERT INTO w VALUES ('z', 'w')\")\n\
+                run('CREATE TABLE log (a TEXT)')\n\
+                run('CREATE TRIGGER g AFTER DELETE ON w BEGIN INSERT INTO log SELECT a FROM t WHERE rowid = 1001; END')\n\
+                run('CREATE VIEW v AS SELECT rowid AS r, a FROM t')\n";
+    let used = "c.create_function('mine', 1, str)\n\
+                run('SELECT rowid, * FROM t ORDER BY rowid'), run('SELECT * FROM v ORDER BY r DESC')\n\
+                run('SELECT a FROM t WHERE rowid = -7'), run('SELECT mine(a) FROM t ORDER BY rowid')\n\
+                run(\"INSERT INTO t VALUES ('e', 5)\"), run('SELECT last_insert_rowid()')\n\
+                run(\"UPDATE t SET b = 6 WHERE rowid = 7\"), run(\"INSERT OR REPLACE INTO t VALUES ('a', 7)\")\n\
+                run('SELECT a, b FROM t ORDER BY rowid'), run('SELECT rowid FROM t WHERE b IS NULL ORDER BY a')\n\
+                run(\"INSERT INTO w VALUES ('y', 'x')\"), run('SELECT last_insert_rowid()')\n\
+                run('SELECT rowid, oid FROM w ORDER BY _rowid_')\n\
+                run('CREATE TABLE later (a TEXT)'), run(\"INSERT INTO later VALUES ('q'), ('p')\")\n\
+                run('SELECT rowid, a FROM later ORDER BY rowid'), run('ALTER TABLE t ADD COLUMN z TEXT')\n\
+                run('DELETE FROM t WHERE rowid = (SELECT max(rowid) FROM t)'), run('SELECT * FROM t ORDER BY rowid')\n\
+                c.execute(\"DELETE FROM w WHERE a = 'x'\"), print(c.execute('SELECT a FROM log').fetchall())\n";
+    let all = "for table in 't', 'log', 'later': run(f'SELECT rowid, * FROM {table} ORDER BY rowid')\n\
+               run('SELECT oid, * FROM w ORDER BY oid')\n";
+    for stage in Stage::both() {
+        let [file, sqlite, back] = ["m.db", "sqlite.db", "back.db"].map(|name| stage.path(name).display().to_string());
+        alone(made, &file);
+        std::fs::copy(&file, &sqlite).expect("copied");
+        migrate(&stage, &file, &stage.dsn(), &[]);
+        let output = fed(stage.shim(&[], &["python3", "-c", &format!("{RUN}{used}"), &file]), "");
+        let said = alone(used, &sqlite);
+        assert_eq!(text(&output.stdout), said);
+        assert!(
+            !said.contains("rror") && said.starts_with("[(-7, 'b', None), (0, 'd', None), (7, 'a', None)"),
+            "{said}"
+        );
+        migrate(&stage, &stage.dsn(), &back, &[]);
+        assert_eq!(alone(all, &back), alone(all, &sqlite));
+    }
+}
+
+/// As of a file that was migrated before there were rowids: what depends on them stays refused.
+#[test]
+fn without_rowids_what_needs_them_is_refused() {
     let stage = Stage::start();
     let path = stage.path("m.db").display().to_string();
-    let made = format!("{RUN}run('CREATE TABLE t (a TEXT)'), run(\"INSERT INTO t VALUES ('b'), ('a')\")\n");
-    let python = |script: &str| ["python3".to_string(), "-c".to_string(), script.to_string(), path.clone()];
-    let mut command = std::process::Command::new("python3");
-    command.args(&python(&made)[1..]);
-    assert!(fed(command, "").status.success());
-    let dsn = stage.dsn();
-    let moved = fed(stage.place.bench.command(&["migrate", &path, "--to", &dsn]), "");
-    assert!(moved.status.success(), "{}", text(&moved.stderr));
+    alone("run('CREATE TABLE t (a TEXT)'), run(\"INSERT INTO t VALUES ('b'), ('a')\")\n", &path);
+    migrate(&stage, &path, &stage.dsn(), &["--no-rowids"]);
     let asks = format!(
         "{RUN}c.create_function('mine', 1, str)\n\
          for sql in 'SELECT a FROM t ORDER BY rowid', 'SELECT mine(a) FROM t ORDER BY rowid', \
          'SELECT mine(a) FROM t ORDER BY a', 'CREATE TABLE u (a TEXT)', 'SELECT rowid FROM u': run(sql)\n"
     );
-    let words = python(&asks);
-    let output = fed(stage.shim(&[], &words.each_ref().map(String::as_str)), "");
+    let output = fed(stage.shim(&[], &["python3", "-c", &asks, &path]), "");
     let said = text(&output.stdout);
     let lines: Vec<&str> = said.lines().collect();
     let [by_rowid, mine, copied, "[] 0", later] = lines[..] else { panic!("{said}") };
@@ -98,13 +148,13 @@ fn tables_of_a_migrated_file_have_none() {
     assert_eq!(copied, "[('a',), ('b',)] 0");
 }
 
-/// What goes to a server and back has the tables that it had.
+/// What began on a server comes back with its rowids, which are in no column.
 #[test]
-fn hidden_rowids_stay_on_the_server() {
+fn hidden_rowids_are_rowids_again() {
     for stage in Stage::both() {
         let script = format!(
             "{RUN}run('CREATE TABLE t (a TEXT, b INTEGER)')\n\
-             run(\"INSERT INTO t VALUES ('x', 1), ('y', 2)\")\n\
+             run(\"INSERT INTO t VALUES ('x', 1), ('y', 2), ('z', 3)\"), run('DELETE FROM t WHERE b = 2')\n\
              run('SELECT * FROM t ORDER BY a'), run('SELECT sql FROM sqlite_master'), run('PRAGMA table_xinfo(t)')\n"
         );
         let (sqlite, shim) = both(&stage, &["python3", "-c", &script], "");
@@ -117,8 +167,8 @@ fn hidden_rowids_stay_on_the_server() {
             true => format!("{server}/{}", shim.replace('/', "%2F")),
             false => stage.dsn(),
         };
-        let output = fed(stage.place.bench.command(&["migrate", &from, "--to", &back]), "");
-        assert!(output.status.success(), "{}{}", text(&output.stdout), text(&output.stderr));
+        migrate(&stage, &from, &back, &[]);
+        assert_eq!(alone("run('SELECT rowid, * FROM t ORDER BY rowid')\n", &back), "[(1, 'x', 1), (3, 'z', 3)] 0\n");
     }
 }
 

@@ -13,6 +13,9 @@
 /// column, `sql` the word of SQLite's type.
 pub const HELD: &str = "held";
 
+/// The setting, and its value, of a database in which tables without INTEGER PRIMARY KEY have hidden rowids.
+pub const ROWIDS: (&str, &str) = ("rowids", "hidden");
+
 /// What the names of the relations begin with.
 pub const PREFIX: &str = "_contend_";
 

@@ -14,7 +14,7 @@ use anyhow::{Context, Result, bail, ensure};
 use contend::cli::{INVALID, OK};
 use contend::engine::wal::companion;
 use contend::trial::stop::Cancelled;
-use contend_sql::{Catalogue, HeldColumn, ParamType, table_columns};
+use contend_sql::{Catalogue, HIDDEN_ROWID, HeldColumn, ParamType, table_columns};
 use contend_wire::kept::{PREFIX, quoted};
 use contend_worker::argument::Argument;
 use rusqlite::types::{ToSqlOutput, ValueRef};
@@ -78,16 +78,18 @@ pub fn migrate(asked: &Back<'_>, stop: &AtomicBool) -> Result<u8> {
     // A statement that fails is undone, which needs a journal.
     sqlite.execute_batch("PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF; PRAGMA foreign_keys = OFF; BEGIN")?;
     make_tables(&sqlite, &kept)?;
+    let schema = look::schema(&sqlite)?;
     progress.phase("reading the server");
     for table in &tables {
         progress.begin(&format!("table {}", table.name), None);
-        fill(&sqlite, &mut server, table, (&progress, stop)).with_context(|| format!("table {}", table.name))?;
+        let of = schema.tables.iter().find(|of| of.name == table.name).context("SQLite does not list it");
+        let filled = of.and_then(|of| fill((&sqlite, of), &mut server, table, (&progress, stop)));
+        filled.with_context(|| format!("table {}", table.name))?;
     }
     left.extend(rest(&sqlite, &kept)?);
     counters(&sqlite, &mut server, &kept, &tables)?;
     sqlite.execute_batch("COMMIT; BEGIN")?;
     progress.phase("reading both sides again");
-    let schema = look::schema(&sqlite)?;
     let mut sides = Sides { sqlite: &sqlite, tables: &schema.tables, server: &mut server, progress: &progress, stop };
     let proofs = sides.prove(&tables)?;
     sqlite.execute_batch("COMMIT")?;
@@ -175,14 +177,17 @@ impl Drop for Partial {
 /// The tables on the server, which must have their original columns, and the names of all other tables.
 fn tables(server: &mut Server, kept: &Kept) -> Result<(Vec<Table>, Vec<String>)> {
     let mut catalogue = Catalogue::default();
+    if kept.rowids {
+        catalogue.keep_rowids();
+    }
     kept.held.iter().for_each(|held| catalogue.set_held(&held.table, &held.column, held.holds));
     let (mut tables, mut known) = (vec![], vec![ledger::TABLE.to_string()]);
     for object in of_kind(kept, Kind::Table).filter(|object| object.state == State::Done) {
         catalogue.learn(&object.sql).with_context(|| format!("table {}", object.name))?;
         let columns = table_columns(&catalogue, &object.name).context("its columns are not understood")?;
-        is_as_it_was(server, &object.name, &columns)?;
+        is_as_it_was(server, &object.name, &columns, catalogue.has_hidden_rowid(&object.name))?;
         known.push(object.name.clone());
-        tables.push(Table { name: object.name.clone(), rows: 0, columns });
+        tables.push(Table::new(&object.name, 0, columns, &catalogue));
     }
     known.extend(of_kind(kept, Kind::View).map(|view| view.name.clone()));
     let is_other = |name: &String| !known.contains(name) && !name.starts_with(PREFIX);
@@ -190,12 +195,17 @@ fn tables(server: &mut Server, kept: &Kept) -> Result<(Vec<Table>, Vec<String>)>
     Ok((tables, left.map(|name| format!("{name}: it did not come from SQLite")).collect()))
 }
 
-fn is_as_it_was(server: &mut Server, table: &str, columns: &[HeldColumn]) -> Result<()> {
-    let there = server.product.columns(table)?;
+fn is_as_it_was(server: &mut Server, table: &str, columns: &[HeldColumn], hides_rowid: bool) -> Result<()> {
+    let mut there = server.product.columns(table)?;
     // A column without a type has tagged values, which are texts.
     let stored = |column: &HeldColumn| if column.is_tagged() { ParamType::Text } else { column.holds };
-    let wanted: Vec<(String, Option<ParamType>)> =
+    let mut wanted: Vec<(String, Option<ParamType>)> =
         columns.iter().map(|column| (column.name.clone(), Some(stored(column)))).collect();
+    if hides_rowid {
+        // A column that was added later stands after it.
+        wanted.push((HIDDEN_ROWID.to_string(), Some(ParamType::Integer)));
+        there.sort_by_key(|(name, _)| name == HIDDEN_ROWID);
+    }
     if there == wanted {
         return Ok(());
     }
@@ -213,16 +223,16 @@ fn is_as_it_was(server: &mut Server, table: &str, columns: &[HeldColumn]) -> Res
 
 /// Copies the rows of a table.
 fn fill(
-    sqlite: &Connection,
+    (sqlite, of): (&Connection, &look::Table),
     server: &mut Server,
     table: &Table,
     (progress, stop): (&Progress, &AtomicBool),
 ) -> Result<()> {
     let stored: Vec<&str> = table.stored().collect();
     let places = vec!["?"; stored.len()].join(", ");
-    let columns = listed(stored);
+    let (own, columns) = (of.listed(table.stored()), listed(stored));
     let name = quoted(&table.name);
-    let mut insert = sqlite.prepare(&format!("INSERT INTO {name} ({columns}) VALUES ({places})"))?;
+    let mut insert = sqlite.prepare(&format!("INSERT INTO {name} ({own}) VALUES ({places})"))?;
     let order = table.rowid().map_or(String::new(), |rowid| format!(" ORDER BY {}", quoted(rowid)));
     let mut rows = 0;
     let tagged = table.tagged(table.stored());
@@ -248,10 +258,8 @@ fn bound<'a>(value: &Argument<'a>) -> ToSqlOutput<'a> {
 fn counters(sqlite: &Connection, server: &mut Server, kept: &Kept, tables: &[Table]) -> Result<()> {
     for table in tables {
         let Some(rowid) = table.rowid() else { continue };
-        let (.., is_autoincrement) = sqlite.column_metadata(None, table.name.as_str(), rowid)?;
-        if !is_autoincrement {
-            continue;
-        }
+        // A hidden column is none of SQLite's.
+        let Ok((.., true)) = sqlite.column_metadata(None, table.name.as_str(), rowid) else { continue };
         let given = server.product.counter(&table.name, rowid)?;
         let known = kept.last_keys.iter().find(|(name, _)| *name == table.name).map(|(_, last)| *last);
         // SQLite notes the first key when it gives it.

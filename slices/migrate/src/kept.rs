@@ -7,7 +7,7 @@ use crate::plan::{Held, Makes, Plan};
 use crate::server::{Server, text};
 use anyhow::{Context, Result, bail, ensure};
 use contend_sql::{ParamType, Target};
-use contend_wire::kept::{self, HELD, PREFIX};
+use contend_wire::kept::{self, HELD, PREFIX, ROWIDS};
 use contend_wire::kept_mariadb;
 use contend_wire::literal::Value;
 use std::path::Path;
@@ -51,6 +51,9 @@ pub fn statements(server: &mut Server, file: &Path, schema: &Schema, plan: &Plan
         schema.pragmas.iter().map(|(name, value)| (name.clone(), value.to_string())).collect();
     if has_keys(plan) {
         settings.push(("foreign_keys".to_string(), "on".to_string()));
+    }
+    if plan.rowids {
+        settings.push((ROWIDS.0.to_string(), ROWIDS.1.to_string()));
     }
     let path = path(file)?;
     Ok(match target {
@@ -151,6 +154,7 @@ pub fn read(server: &mut Server, of_ledger: &Kept) -> Result<Option<Kept>> {
     }
     for row in server.rows(&format!("SELECT name, value FROM {}", relation("settings")))? {
         let [Value::Text(name), Value::Text(value)] = &row[..] else { continue };
+        now.rowids |= name == ROWIDS.0;
         if PRAGMAS.contains(&name.as_str()) {
             now.pragmas.push((name.clone(), value.parse().unwrap_or(0)));
         }

@@ -5,7 +5,7 @@ use crate::plan::{Held, Makes, Plan};
 use crate::server::{Server, text};
 use anyhow::{Context, Result, bail, ensure};
 use contend_sql::{ParamType, Target};
-use contend_wire::kept::literal;
+use contend_wire::kept::{ROWIDS, literal};
 use contend_wire::literal::Value;
 use sha2::{Digest, Sha256};
 
@@ -60,6 +60,8 @@ pub struct Kept {
     pub held: Vec<Held>,
     /// Tables with AUTOINCREMENT, and the largest key that SQLite gave.
     pub last_keys: Vec<(String, i64)>,
+    /// Whether tables without INTEGER PRIMARY KEY have a hidden column with their rowids.
+    pub rowids: bool,
 }
 
 /// Digest of what must not change before a migration is resumed: the schema and the plan.
@@ -96,6 +98,9 @@ pub fn entries(schema: &Schema, plan: &Plan) -> Vec<Entry> {
     }
     for held in &plan.held {
         add(HELD, &held.column, &held.table, held.holds.word(), (0, State::Done));
+    }
+    if plan.rowids {
+        add(ROWIDS.0, "", "", ROWIDS.1, (0, State::Done));
     }
     for table in &schema.tables {
         if let Some(last) = table.last_key {
@@ -181,6 +186,7 @@ pub fn kept(entries: &[Entry]) -> Kept {
     for entry in entries {
         match entry.kind.as_str() {
             PRAGMA if PRAGMAS.contains(&entry.name.as_str()) => kept.pragmas.push((entry.name.clone(), entry.number)),
+            kind if kind == ROWIDS.0 => kept.rowids = true,
             LAST_KEY => kept.last_keys.push((entry.table.clone(), entry.number)),
             HELD => {
                 let holds = ParamType::of_word(&entry.sql);

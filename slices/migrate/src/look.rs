@@ -2,6 +2,7 @@
 
 use anyhow::{Context, Result, bail, ensure};
 use contend::engine::wal::companion;
+use contend_sql::HIDDEN_ROWID;
 use contend_wire::kept::quoted;
 use contend_worker::argument::Argument;
 use rusqlite::types::ValueRef;
@@ -80,6 +81,13 @@ pub struct Schema {
 
 /// Numbers that a database stores outside of tables.
 pub const PRAGMAS: [&str; 2] = ["user_version", "application_id"];
+
+/// SQLite's name of the rowid in a table with these columns; `None` if they hide all of its names.
+pub fn rowid_name<'c>(columns: impl IntoIterator<Item = &'c str>) -> Option<&'static str> {
+    let columns: Vec<&str> = columns.into_iter().collect();
+    let is_free = |word: &&str| !columns.iter().any(|column| column.eq_ignore_ascii_case(word));
+    ["rowid", "_rowid_", "oid"].into_iter().find(is_free)
+}
 
 /// Names separated by commas.
 pub fn listed<'n>(names: impl IntoIterator<Item = &'n str>) -> String {
@@ -184,10 +192,9 @@ fn table(connection: &Connection, name: &str, by_key: bool) -> Result<Table> {
     key.sort();
     let key: Vec<String> = key.into_iter().map(|(_, column)| column).collect();
     let columns: Vec<String> = rows.into_iter().map(|(column, _)| column).collect();
-    let free = |word: &&str| !columns.iter().any(|column| column.eq_ignore_ascii_case(word));
     let order = match by_key {
         true => Order::Key(key.clone()),
-        false => Order::Rowid(["rowid", "_rowid_", "oid"].into_iter().find(free)),
+        false => Order::Rowid(rowid_name(columns.iter().map(String::as_str))),
     };
     let (keys, last_key) = (keys(connection, name)?, last_key(connection, name)?);
     Ok(Table { name: name.to_string(), order, columns, key, keys, last_key })
@@ -215,6 +222,14 @@ fn last_key(connection: &Connection, table: &str) -> Result<Option<i64>> {
 }
 
 impl Table {
+    /// Names of the server's columns as SQLite has them: the hidden column is the rowid.
+    pub fn listed<'n>(&self, names: impl IntoIterator<Item = &'n str>) -> String {
+        listed(names.into_iter().map(|name| match self.order {
+            Order::Rowid(Some(rowid)) if name == HIDDEN_ROWID && !self.columns.iter().any(|own| own == name) => rowid,
+            _ => name,
+        }))
+    }
+
     /// A query for all rows in SQLite's own order: first the place (the rowid, or 0), then the selected expressions.
     pub fn all_rows(&self, selected: &str) -> String {
         let (place, order) = match &self.order {

@@ -1,9 +1,10 @@
 //! The steps of a migration, from the schema and contents of the source. Pure.
 
-use crate::look::{Kind, Object, Schema};
+use crate::look::{self, Kind, Object, Schema};
 use crate::profile::{self, Profile, Sort};
 use contend_sql::{
-    Catalogue, HeldColumn, Options, ParamType, Refusal, Target, ValueCounts, define_table, table_columns, translate,
+    Catalogue, HIDDEN_ROWID, HeldColumn, Options, ParamType, Refusal, Target, ValueCounts, define_table, table_columns,
+    translate,
 };
 use contend_wire::kept::{literal, mentions, quoted};
 
@@ -14,6 +15,8 @@ pub struct Asked {
     /// Tables to leave out.
     pub without: Vec<String>,
     pub foreign_keys: bool,
+    /// Whether tables without INTEGER PRIMARY KEY get a hidden column with their rowids.
+    pub rowids: bool,
 }
 
 /// Object that a step creates, in the order of steps.
@@ -63,10 +66,28 @@ pub struct Step {
 pub struct Table {
     pub name: String,
     pub rows: u64,
+    /// Those of SQLite's table, and the hidden one with its rowids.
     pub columns: Vec<HeldColumn>,
 }
 
 impl Table {
+    /// `columns`: those of SQLite's table.
+    pub fn new(name: &str, rows: u64, mut columns: Vec<HeldColumn>, catalogue: &Catalogue) -> Table {
+        let is_named = look::rowid_name(columns.iter().map(|column| column.name.as_str())).is_some();
+        // Rowids that no statement can name are the server's own.
+        if is_named && catalogue.has_hidden_rowid(name) {
+            columns.push(HeldColumn {
+                name: HIDDEN_ROWID.to_string(),
+                holds: ParamType::Integer,
+                is_rowid: true,
+                is_generated: false,
+                is_in_key: false,
+                key_characters: None,
+            });
+        }
+        Table { name: name.to_string(), rows, columns }
+    }
+
     /// Names of the columns that rows are written to; the server computes the others.
     pub fn stored(&self) -> impl Iterator<Item = &str> {
         self.columns.iter().filter(|column| !column.is_generated).map(|column| column.name.as_str())
@@ -83,7 +104,7 @@ impl Table {
         names.map(is_tagged).collect()
     }
 
-    /// The column that is an alias of the rowid.
+    /// The column with the rowid.
     pub fn rowid(&self) -> Option<&str> {
         self.columns.iter().find(|column| column.is_rowid).map(|column| column.name.as_str())
     }
@@ -117,6 +138,8 @@ pub struct Plan {
     /// Tables that cannot be translated; if there are any, nothing is written.
     pub refused: Vec<Left>,
     pub held: Vec<Held>,
+    /// Whether tables without INTEGER PRIMARY KEY have a hidden column with their rowids.
+    pub rowids: bool,
 }
 
 /// How the schema is translated. PostgreSQL's own expressions in a schema may call functions, MariaDB's may not.
@@ -133,16 +156,15 @@ impl Plan {
 
 /// Makes the plan. `profiles` has one entry per table of the schema, in their order.
 pub fn of(schema: &Schema, profiles: &[Profile], asked: &Asked) -> Plan {
-    let mut plan = Plan::default();
+    let mut plan = Plan { rowids: asked.rowids, ..Plan::default() };
     let objects = by_dependency(wanted(schema, asked, &mut plan.left));
-    let (declared, _) = learned(&objects, &[]);
+    let (declared, _) = learned(&objects, &[], false);
     plan.held = held(schema, profiles, &declared);
-    let (catalogue, refusals) = learned(&objects, &plan.held);
+    let (catalogue, refusals) = learned(&objects, &plan.held, asked.rowids);
     let translator = Translator { catalogue, refusals, options: options(asked.target), asked };
     for (table, profile) in schema.tables.iter().zip(profiles) {
         let Some(object) = objects.iter().find(|o| o.kind == Kind::Table && o.name == table.name) else { continue };
-        let largest = table.last_key.into_iter().chain(rowid_largest(&translator.catalogue, table, profile)).max();
-        translator.table(object, profile.rows, largest, &mut plan);
+        translator.table(object, table, profile, &mut plan);
     }
     // What uses a view comes after it: whether the view is left out is then known.
     for kind in [Kind::Index, Kind::View, Kind::Trigger] {
@@ -200,8 +222,11 @@ fn called(object: &Object) -> String {
 }
 
 /// A catalogue of the objects, and the objects that it cannot represent.
-fn learned<'o>(objects: &[&'o Object], held: &[Held]) -> (Catalogue, Vec<(&'o Object, Refusal)>) {
+fn learned<'o>(objects: &[&'o Object], held: &[Held], rowids: bool) -> (Catalogue, Vec<(&'o Object, Refusal)>) {
     let (mut catalogue, mut refusals) = (Catalogue::default(), vec![]);
+    if rowids {
+        catalogue.keep_rowids();
+    }
     held.iter().for_each(|held| catalogue.set_held(&held.table, &held.column, held.holds));
     for kind in Kind::ALL {
         for object in objects.iter().filter(|object| object.kind == kind) {
@@ -238,11 +263,11 @@ fn by_values(declared: ParamType, column: &profile::Column) -> Option<ParamType>
     declared.for_values(ValueCounts { integers, reals, texts, blobs })
 }
 
-/// The largest rowid of a table that has a column for it.
-fn rowid_largest(catalogue: &Catalogue, table: &crate::look::Table, profile: &Profile) -> Option<i64> {
-    let rowid = table_columns(catalogue, &table.name)?.into_iter().find(|column| column.is_rowid)?;
-    let at = table.columns.iter().position(|name| *name == rowid.name)?;
-    (profile.rows > 0).then(|| profile.columns[at].largest)
+/// The largest key that a table has or had in its column with the rowid.
+fn largest_key(rowid: &str, source: &look::Table, profile: &Profile) -> Option<i64> {
+    let at = source.columns.iter().position(|name| name == rowid);
+    let largest = at.map_or(profile.largest_rowid, |at| profile.columns[at].largest);
+    source.last_key.into_iter().chain((profile.rows > 0).then_some(largest)).max()
 }
 
 /// Translates objects into steps.
@@ -264,25 +289,26 @@ impl Translator<'_> {
         self.asked.target == Target::MariaDb && has(&['\\']) && has(&[':', '?'])
     }
 
-    fn table(&self, object: &Object, rows: u64, largest: Option<i64>, plan: &mut Plan) {
+    /// Why a table's columns cannot be carried over.
+    fn obstacle(&self, object: &Object, columns: &[HeldColumn]) -> Option<String> {
+        let is_taken = |column: &HeldColumn| column.name.eq_ignore_ascii_case(HIDDEN_ROWID);
+        if self.catalogue.has_hidden_rowid(&object.name) && columns.iter().any(is_taken) {
+            return Some(format!("its rowids would be in a column {HIDDEN_ROWID}, which it has; see --no-rowids"));
+        }
+        let why = "contend cannot read it back: one of its names has a backslash, and one a colon or question mark";
+        self.is_misread(object, columns).then(|| why.to_string())
+    }
+
+    fn table(&self, object: &Object, source: &look::Table, profile: &Profile, plan: &mut Plan) {
         let defined = match self.refusal(object) {
             Some(why) => Err(why),
             None => define_table(&object.sql, &self.catalogue, &self.options).map_err(|refusal| refusal.to_string()),
         };
-        let (defined, columns) = match (defined, table_columns(&self.catalogue, &object.name)) {
-            (Ok(_), Some(columns)) if self.is_misread(object, &columns) => {
-                let why =
-                    "contend cannot read it back: one of its names has a backslash, and one a colon or question mark";
-                return plan.refused.push(Left {
-                    what: called(object),
-                    why: why.to_string(),
-                    object: Some(object.clone()),
-                    is_foreign_key: false,
-                });
-            }
-            (Ok(defined), Some(columns)) => (defined, columns),
-            (defined, _) => {
-                let why = defined.err().unwrap_or_else(|| "its columns are not understood".to_string());
+        let columns = table_columns(&self.catalogue, &object.name).ok_or("its columns are not understood".to_string());
+        let columns = columns.and_then(|columns| self.obstacle(object, &columns).map_or(Ok(columns), Err));
+        let (defined, columns) = match defined.and_then(|defined| Ok((defined, columns?))) {
+            Ok(both) => both,
+            Err(why) => {
                 return plan.refused.push(Left {
                     what: called(object),
                     why,
@@ -299,9 +325,9 @@ impl Translator<'_> {
         if !defined.after.is_empty() {
             plan.steps.push(step(Makes::UniqueKey, &object.name, defined.after));
         }
-        let table = Table { name: object.name.clone(), rows, columns };
+        let table = Table::new(&object.name, profile.rows, columns, &self.catalogue);
         if let Some(rowid) = table.rowid() {
-            let sql = largest.and_then(|largest| self.counter(&table.name, rowid, largest));
+            let sql = largest_key(rowid, source, profile).and_then(|largest| self.counter(&table.name, rowid, largest));
             plan.steps.push(step(Makes::Counter, &object.name, sql.into_iter().collect()));
         }
         plan.tables.push(table);
@@ -378,7 +404,7 @@ mod tests {
             .iter()
             .map(|table| profile::of_table(&connection, table, &AtomicBool::new(false)).expect("read"))
             .collect();
-        of(&schema, &profiles, &Asked { target, without: vec!["skipped".into()], foreign_keys: true })
+        of(&schema, &profiles, &Asked { target, without: vec!["skipped".into()], foreign_keys: true, rowids: true })
     }
 
     #[test]
@@ -440,7 +466,7 @@ mod tests {
              CREATE VIEW bad AS SELECT a, load_extension('x') FROM t",
         );
         let steps: Vec<&str> = plan.steps.iter().map(|step| step.name.as_str()).collect();
-        assert_eq!(steps, ["t", "v1", "v2"]);
+        assert_eq!(steps, ["t", "t", "v1", "v2"], "the table and its counter");
         let left: Vec<(&str, &str)> = plan.left.iter().map(|left| (left.what.as_str(), left.why.as_str())).collect();
         assert_eq!(left[1..], [("view v3", "it uses bad"), ("trigger r", "it uses v3")]);
     }

@@ -131,6 +131,8 @@ pub fn characters(value: &Argument<'_>) -> usize {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Profile {
     pub rows: u64,
+    /// Largest rowid, if columns do not hide it.
+    pub largest_rowid: i64,
     /// In the order of the table's columns.
     pub columns: Vec<Column>,
 }
@@ -140,11 +142,12 @@ pub struct Profile {
 /// # Errors
 /// The source cannot be read, or a signal arrived.
 pub fn of_table(connection: &Connection, table: &Table, stop: &AtomicBool) -> Result<Profile> {
-    let mut profile = Profile { rows: 0, columns: vec![Column::default(); table.columns.len()] };
+    let mut profile = Profile { columns: vec![Column::default(); table.columns.len()], ..Profile::default() };
     let columns = listed(table.columns.iter().map(String::as_str));
     each_row(connection, &table.all_rows(&columns), |number, rowid, values| {
         go_on(stop)?;
         profile.rows = number;
+        profile.largest_rowid = profile.largest_rowid.max(rowid);
         for (column, value) in profile.columns.iter_mut().zip(values) {
             column.take(value, || table.place(rowid, number));
         }

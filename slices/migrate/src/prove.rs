@@ -80,7 +80,7 @@ impl Sides<'_> {
     }
 
     fn each_of_sqlite(&self, of: &look::Table, table: &Table, mut each: impl FnMut(u64, i64, RowHash)) -> Result<()> {
-        each_row(self.sqlite, &of.all_rows(&listed(table.all())), |number, rowid, values| {
+        each_row(self.sqlite, &of.all_rows(&of.listed(table.all())), |number, rowid, values| {
             each(number, rowid, row_hash(values));
             self.seen(number)
         })

@@ -126,12 +126,7 @@ mod tests {
     fn an_index_that_rows_violate_is_not_left_out() {
         let sqlite = Connection::open_in_memory().expect("a database");
         sqlite.execute_batch("CREATE TABLE t (a); INSERT INTO t VALUES (1), (1)").expect("made");
-        let indexes = |sql: &str| Kept {
-            objects: vec![of(Kind::Index, "i", sql)],
-            pragmas: vec![],
-            held: vec![],
-            last_keys: vec![],
-        };
+        let indexes = |sql: &str| Kept { objects: vec![of(Kind::Index, "i", sql)], ..Kept::default() };
         let violated = rest(&sqlite, &indexes("CREATE UNIQUE INDEX i ON t (a)"));
         let Err(error) = violated else { panic!("it is left out") };
         assert!(format!("{error:#}").starts_with("index i: UNIQUE constraint failed"), "{error:#}");

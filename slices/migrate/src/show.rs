@@ -8,6 +8,7 @@ use anyhow::Result;
 use contend::cli::{print, style};
 use contend::report::document::{Block, Cell, Document, Id, Section, Table, Tone};
 use contend::report::text;
+use contend_sql::HIDDEN_ROWID;
 use std::path::Path;
 
 /// Source and destination, for people.
@@ -52,11 +53,7 @@ pub fn plan(way: &Way, plan: &Plan, misfits: &[Misfit], no_way_back: Vec<String>
         counted(of(Makes::View), "view", "views"),
         counted(of(Makes::Trigger), "trigger", "triggers"),
     ];
-    let mut tables = Table::new(&["table", "rows|", "columns|"]);
-    for table in &plan.tables {
-        tables.row([table.name.clone(), grouped(table.rows), table.columns.len().to_string()].map(Cell::new));
-    }
-    let mut sections = vec![section("tables", "Carried over", vec![Block::Table(tables)])];
+    let mut sections = vec![section("tables", "Carried over", tables(plan))];
     if !plan.held.is_empty() {
         let held = plan.held.iter().map(|held| format!("{}.{}: {}", held.table, held.column, held.holds.word()));
         let about =
@@ -85,6 +82,22 @@ pub fn plan(way: &Way, plan: &Plan, misfits: &[Misfit], no_way_back: Vec<String>
         sections.push(section("misfits", "Does not fit", unfit(misfits)));
     }
     document("Migration", way, facts, sections)
+}
+
+fn tables(plan: &Plan) -> Vec<Block> {
+    let mut tables = Table::new(&["table", "rows|", "columns|", "rowids in"]);
+    for table in &plan.tables {
+        let columns = table.columns.iter().filter(|column| column.name != HIDDEN_ROWID).count();
+        let rowid = table.rowid().unwrap_or_default().to_string();
+        tables.row([table.name.clone(), grouped(table.rows), columns.to_string(), rowid].map(Cell::new));
+    }
+    let about = format!(
+        "{HIDDEN_ROWID} is a further column on the server, with SQLite's rowids: `contend shim` and the way back need it. \
+         On PostgreSQL `SELECT *` shows it. --no-rowids leaves it out."
+    );
+    let is_hidden = plan.tables.iter().any(|table| table.rowid() == Some(HIDDEN_ROWID));
+    let about = is_hidden.then_some(Block::Note(about));
+    [Block::Table(tables)].into_iter().chain(about).collect()
 }
 
 fn left(left: &Left) -> String {

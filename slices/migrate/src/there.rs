@@ -35,6 +35,7 @@ pub struct There<'t> {
     pub resume: bool,
     pub without: Vec<String>,
     pub foreign_keys: bool,
+    pub rowids: bool,
     pub commit_rows: u64,
 }
 
@@ -72,11 +73,10 @@ fn migrated(asked: &There<'_>, stop: &AtomicBool) -> Result<u8> {
     let unbegun = |error: anyhow::Error| if error.is::<Cancelled>() && !asked.resume { Unbegun.into() } else { error };
     let profiles = profiled(&source, &schema, &asked.without, stop).map_err(unbegun)?;
     let target = server.product.target();
-    let plan = plan::of(
-        &schema,
-        &profiles,
-        &Asked { target, without: asked.without.clone(), foreign_keys: asked.foreign_keys },
-    );
+    // A migration that was begun without rowids goes on without.
+    let rowids = asked.rowids && (!asked.resume || ledger::kept(&entries).rowids);
+    let (without, foreign_keys) = (asked.without.clone(), asked.foreign_keys);
+    let plan = plan::of(&schema, &profiles, &Asked { target, without, foreign_keys, rowids });
     let room = Room { target, value_bytes: server.product.value_bytes()? };
     let misfits = unfit((&source, stop), &schema, &profiles, &plan, room).map_err(unbegun)?;
     let to = format!("{}, {}", server.version, server.address);

@@ -51,6 +51,9 @@ struct MigrateArgs {
     /// Leave foreign keys out
     #[arg(long)]
     no_foreign_keys: bool,
+    /// Leave SQLite's rowids out, which are a column _contend_rowid in tables without INTEGER PRIMARY KEY
+    #[arg(long)]
+    no_rowids: bool,
     /// Most rows of one transaction on the server
     #[arg(long, value_name = "ROWS", default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1..))]
     commit_rows: u64,
@@ -72,8 +75,8 @@ fn run(args: &MigrateArgs) -> Result<u8> {
     );
     let stop = stop_on_signals()?;
     let done = if is_server(&args.from) {
-        let only_there = args.resume || !args.without.is_empty() || args.no_foreign_keys;
-        ensure!(!only_there, "--resume, --without and --no-foreign-keys are for the way to a server");
+        let only_there = args.resume || !args.without.is_empty() || args.no_foreign_keys || args.no_rowids;
+        ensure!(!only_there, "--resume, --without, --no-foreign-keys and --no-rowids are for the way to a server");
         let asked =
             Back { from: &args.from, schema: args.schema.as_deref(), file: Path::new(&args.to), dry_run: args.dry_run };
         back::migrate(&asked, &stop)
@@ -86,6 +89,7 @@ fn run(args: &MigrateArgs) -> Result<u8> {
             resume: args.resume,
             without: args.without.clone(),
             foreign_keys: !args.no_foreign_keys,
+            rowids: !args.no_rowids,
             commit_rows: args.commit_rows,
         };
         there::migrate(&asked, &stop)

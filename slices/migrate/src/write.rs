@@ -111,7 +111,7 @@ impl Work<'_> {
         let (quoted, columns) = (quoted(&table.name), listed(table.stored()));
         let holds: Vec<ParamType> = table.columns.iter().filter(|c| !c.is_generated).map(|c| c.holds).collect();
         let reading = Reading {
-            sql: format!("{} LIMIT -1 OFFSET {already}", of.all_rows(&columns)),
+            sql: format!("{} LIMIT -1 OFFSET {already}", of.all_rows(&of.listed(table.stored()))),
             form: self.server.product.form(),
             holds,
             commit_rows: self.commit_rows,

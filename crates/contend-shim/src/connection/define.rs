@@ -8,9 +8,9 @@ use crate::c::{DONE, ERROR, LOCKED};
 use crate::does::first_word;
 use crate::schema::Object;
 use crate::server::{Kind, Message, Trouble};
-use crate::{dialect, fault, journal, keys, schema};
+use crate::{fault, journal, keys, schema};
 use contend_sql::{Catalogue, Target};
-use contend_wire::kept::quoted;
+use contend_wire::kept::{ROWIDS, quoted};
 use std::sync::Arc;
 
 /// Whether rows or an index of an object are stored.
@@ -29,7 +29,7 @@ fn translated(sql: &str, catalogue: &Catalogue, target: Target) -> Result<Vec<St
 impl State {
     /// What the translator has to know of these objects.
     pub fn catalogue_of(&self, objects: &[schema::Object], foreign_keys: bool) -> Catalogue {
-        let keeps_rowids = self.settings.contains_key(dialect::ROWIDS);
+        let keeps_rowids = self.settings.contains_key(ROWIDS.0);
         schema::catalogue(objects, &self.held, (foreign_keys, keeps_rowids))
     }
 

@@ -4,7 +4,7 @@ mod mariadb;
 mod postgres;
 mod shape;
 
-pub use shape::{Dialect, ROWIDS, guarded};
+pub use shape::{Dialect, guarded};
 
 use contend_sql::Target;
 

@@ -1,15 +1,12 @@
 //! What the servers' dialects have in common.
 
 use contend_sql::Target;
-use contend_wire::kept::sentinel;
+use contend_wire::kept::{ROWIDS, sentinel};
 use std::path::Path;
-
-/// The setting of a database in which tables without INTEGER PRIMARY KEY have hidden rowids.
-pub const ROWIDS: &str = "rowids";
 
 /// Settings of a new database: the library makes all of its tables.
 pub fn first_settings() -> [(String, String); 1] {
-    [(ROWIDS.to_string(), "hidden".to_string())]
+    [(ROWIDS.0.to_string(), ROWIDS.1.to_string())]
 }
 
 /// SQL of a server. A schema is a database on MariaDB.

@@ -279,7 +279,8 @@ impl Work<'_> {
         // With the password in a private file, if one was typed.
         let address = self.server.attached.address.to_string();
         let seed = self.seed.to_string_lossy();
-        let mut there = vec![&*seed, "--to", &address];
+        // The translations of a replay name no column that SQLite does not have, and `*` would read it.
+        let mut there = vec![&*seed, "--to", &address, "--no-rowids"];
         there.extend((!has_foreign_keys).then_some("--no-foreign-keys"));
         let cannot = "the content at the beginning cannot be brought to the server; a replay needs an empty database: name \
                       another one, or run the statement with which the replay before it ended";

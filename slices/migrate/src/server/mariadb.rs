@@ -3,7 +3,7 @@
 use super::product::{EachRow, Load, Product, is_about_data, masked, number, rows, text, texts};
 use crate::rows::Form;
 use anyhow::{Context, Result, anyhow, bail, ensure};
-use contend_sql::{ParamType, Target, session};
+use contend_sql::{HIDDEN_ROWID, ParamType, Target, session};
 use contend_wire::database::Database;
 use contend_wire::kept::literal;
 use contend_worker::mysql::values::cell;
@@ -186,8 +186,9 @@ impl Product for MariaDb {
         let columns = rows(self, &sql)?.into_iter().filter_map(|row| {
             let mut row = row.into_iter();
             let (name, ty, extra) = (text(row.next()?)?, text(row.next()?)?, text(row.next()?)?);
-            // Invisible columns implement an index.
-            (!extra.to_ascii_uppercase().contains("INVISIBLE")).then(|| (name, holds(&ty)))
+            // Other invisible columns implement an index.
+            let is_own = name == HIDDEN_ROWID || !extra.to_ascii_uppercase().contains("INVISIBLE");
+            is_own.then(|| (name, holds(&ty)))
         });
         Ok(columns.collect())
     }

@@ -3,7 +3,7 @@
 use super::product::{EachRow, Load, Product, is_about_data, masked, number, rows, text, texts};
 use crate::rows::Form;
 use anyhow::{Context, Result, anyhow, ensure};
-use contend_sql::{HIDDEN_ROWID, ParamType, Target, session};
+use contend_sql::{ParamType, Target, session};
 use contend_wire::database::Database;
 use contend_wire::kept::{literal, quoted};
 use contend_worker::postgres::crate_postgres::connect;
@@ -162,10 +162,8 @@ impl Product for Postgres {
     fn columns(&mut self, table: &str) -> Result<Vec<(String, Option<ParamType>)>> {
         let sql = format!(
             "SELECT column_name::text, data_type::text FROM information_schema.columns \
-             WHERE table_schema = current_schema() AND table_name = {} AND column_name <> {} \
-             ORDER BY ordinal_position",
-            literal(table),
-            literal(HIDDEN_ROWID)
+             WHERE table_schema = current_schema() AND table_name = {} ORDER BY ordinal_position",
+            literal(table)
         );
         let holds = |ty: &str| match ty {
             "bigint" | "integer" | "smallint" => Some(ParamType::Integer),
