@@ -54,6 +54,34 @@ fn every_kind_of_value_and_outcome_comes_again() {
     assert_eq!((said.code, &outcome["databases"][0]["differ"]), (Some(1), &serde_json::json!([["thing", 1, 1]])));
 }
 
+/// Tables whose columns have names of the rowid.
+const ROWIDS: &str = "
+import sqlite3
+db = sqlite3.connect('app.db', isolation_level=None)
+db.execute('CREATE TABLE one (rowid TEXT)')
+db.execute('CREATE TABLE two (rowid TEXT, OID TEXT)')
+db.execute('CREATE TABLE three (rowid TEXT, oid TEXT, _rowid_ TEXT)')
+for table, values in (('one', '?'), ('two', '?, 0'), ('three', '?, 0, 0')):
+    db.executemany(f'INSERT INTO {table} VALUES ({values})', [('0',), ('0',), ('1',)])
+";
+
+#[test]
+fn equal_rows_are_counted_where_a_column_has_the_name_of_the_rowid() {
+    let bench = Bench::new();
+    capture(&bench, &["--values=full"], &["python3", "-c", ROWIDS]).exits(0);
+    let (said, outcome) = replayed(&bench);
+    assert_eq!((said.code, &outcome["databases"][0]["tables"]), (Some(0), &3.into()), "{outcome}");
+    let end = rusqlite::Connection::open(bench.path("taken/end-1.db")).expect("a copy");
+    end.execute_batch("UPDATE one SET rowid = '1' WHERE oid = 2; UPDATE two SET _rowid_ = 9 WHERE rowid = '1'")
+        .expect("changed");
+    // The rowids of the last table have no name.
+    end.execute_batch("DELETE FROM three; INSERT INTO three VALUES ('0', 0, 0), ('1', 0, 0), ('1', 0, 0)")
+        .expect("changed");
+    let (said, outcome) = replayed(&bench);
+    let differ = serde_json::json!([["one", 1, 1], ["three", 2, 2], ["two", 1, 1]]);
+    assert_eq!((said.code, &outcome["databases"][0]["differ"]), (Some(1), &differ), "{outcome}");
+}
+
 #[test]
 fn another_error_than_the_captured_one_is_said() {
     let bench = Bench::new();

@@ -79,23 +79,21 @@ pub fn compare(path: &Path, [replayed, captured]: &[PathBuf; 2], counts: Counts)
             db.query_row(&sql, [], |row| row.get::<_, i64>(0)).unwrap_or(0).cast_unsigned()
         };
         let is_in_both = of_replay.contains(table) && of_capture.contains(table);
-        let values = if is_in_both { values(&db, &name)? } else { None };
-        let Some(values) = values else {
+        let columns = if is_in_both { columns(&db, &name)? } else { None };
+        let Some(columns) = columns else {
             compared.differ.push((table.clone(), count("captured"), count("main")));
             continue;
         };
+        let (values, rowid) = (values(&columns), rowid(&columns).filter(|_| counts == Counts::Rowids));
         let only = |one: &str, other: &str| -> rusqlite::Result<u64> {
             let query = |columns: &str, grouped: &str| {
                 let rows = |schema| format!("SELECT {columns} FROM {schema}.{name}{grouped}");
                 let sql = format!("SELECT count(*) FROM ({} EXCEPT {})", rows(one), rows(other));
-                db.query_row(&sql, [], |row| row.get::<_, i64>(0))
+                db.query_row(&sql, [], |row| row.get::<_, i64>(0)).map(i64::cast_unsigned)
             };
-            let found = match counts {
-                // A table WITHOUT ROWID has no rowid.
-                Counts::Rowids => query(&format!("rowid, {values}"), "").or_else(|_| query(&values, "")),
-                Counts::Rows => query(&format!("{values}, count(*)"), &format!(" GROUP BY {values}")),
-            };
-            found.map(i64::cast_unsigned)
+            let with_rowids = rowid.and_then(|rowid| query(&format!("{rowid}, {values}"), "").ok());
+            // EXCEPT compares sets: equal rows are counted.
+            with_rowids.map_or_else(|| query(&format!("{values}, count(*)"), &format!(" GROUP BY {values}")), Ok)
         };
         let (captured, replayed) = (only("captured", "main")?, only("main", "captured")?);
         if captured + replayed > 0 || count("captured") != count("main") {
@@ -105,17 +103,25 @@ pub fn compare(path: &Path, [replayed, captured]: &[PathBuf; 2], counts: Counts)
     Ok(compared)
 }
 
-/// Expressions that are equal only if types and bytes of a table's values are: columns may ignore the case of letters, and
-/// 1 equals 1.0. `None` if the two tables have other columns.
-fn values(db: &Connection, table: &str) -> rusqlite::Result<Option<String>> {
+/// The columns of two tables; `None` if they differ.
+fn columns(db: &Connection, table: &str) -> rusqlite::Result<Option<Vec<String>>> {
     let columns = |schema: &str| -> rusqlite::Result<Vec<String>> {
         let statement = db.prepare(&format!("SELECT * FROM {schema}.{table}"))?;
-        Ok(statement.column_names().into_iter().map(quoted).collect())
+        Ok(statement.column_names().into_iter().map(str::to_string).collect())
     };
     let names = columns("main")?;
-    if names != columns("captured")? {
-        return Ok(None);
-    }
-    let exact = names.iter().map(|name| format!("typeof({name}), {name} COLLATE BINARY"));
-    Ok(Some(exact.collect::<Vec<_>>().join(", ")))
+    Ok((names == columns("captured")?).then_some(names))
+}
+
+/// Expressions that are equal only if types and bytes of a table's values are: columns may ignore the case of letters, and
+/// 1 equals 1.0.
+fn values(columns: &[String]) -> String {
+    let exact = columns.iter().map(|name| quoted(name)).map(|name| format!("typeof({name}), {name} COLLATE BINARY"));
+    exact.collect::<Vec<_>>().join(", ")
+}
+
+/// A name of the rowid that no column has. A table WITHOUT ROWID has no rowid by any name.
+fn rowid(columns: &[String]) -> Option<&'static str> {
+    let is_free = |name: &&str| !columns.iter().any(|column| column.eq_ignore_ascii_case(name));
+    ["rowid", "_rowid_", "oid"].into_iter().find(is_free)
 }
