@@ -42,7 +42,7 @@ pub fn written(sql: &[u8], mode: Mode, key: [u64; 2], is_full: bool) -> Vec<u8> 
         return b"a_text_whose_version_decides".to_vec();
     }
     let key = (if is_full { words.have_a_password(&lower) } else { !words.are_settings() }).then_some(key);
-    let (mut out, mut gap) = (Vec::with_capacity(sql.len()), false);
+    let (mut out, mut gap, mut place) = (Vec::with_capacity(sql.len()), false, Place::Begin);
     for piece in &pieces {
         if matches!(piece, Piece::Blank) {
             gap = true;
@@ -54,7 +54,13 @@ pub fn written(sql: &[u8], mode: Mode, key: [u64; 2], is_full: bool) -> Vec<u8> 
             out.push(b' ');
         }
         gap = false;
+        let is_value = matches!(piece, Piece::Plain(raw) if place.is_value(raw));
+        place = place.after(piece);
         match (piece, key) {
+            // The same text in quotes has the same stand-in.
+            (Piece::Plain(raw), Some(key)) if is_value => {
+                stand_for(&quoted(raw), key, &mut out);
+            }
             (Piece::Plain(raw), _) | (Piece::Other(raw), None) => out.extend_from_slice(raw),
             (Piece::Other(raw), Some(key)) => stand_for(raw, key, &mut out),
             (Piece::Text(inner), key) => match (quoted(inner), key) {
@@ -65,6 +71,41 @@ pub fn written(sql: &[u8], mode: Mode, key: [u64; 2], is_full: bool) -> Vec<u8> 
         }
     }
     out
+}
+
+/// Place in a statement that may give a value to a variable, which can be a word: `SET app.customer = eve`.
+#[derive(Clone, Copy)]
+enum Place {
+    Begin,
+    Set,
+    Value,
+    Elsewhere,
+}
+
+impl Place {
+    /// The place after a piece.
+    fn after(self, piece: &Piece) -> Place {
+        let token = if let Piece::Plain(raw) = piece { raw } else { &b""[..] };
+        match self {
+            _ if token == b";" => Place::Begin,
+            Place::Begin if token.eq_ignore_ascii_case(b"set") => Place::Set,
+            Place::Begin => Place::Elsewhere,
+            Place::Set if token == b"=" => Place::Value,
+            // The names of a statement: `SET STATEMENT ... FOR SELECT`, `SET @a = (SELECT ...)`.
+            Place::Set if [&b"for"[..], b"select"].iter().any(|word| token.eq_ignore_ascii_case(word)) => {
+                Place::Elsewhere
+            }
+            Place::Value => Place::Set,
+            other => other,
+        }
+    }
+
+    /// Whether a word or name is a value here.
+    fn is_value(self, token: &[u8]) -> bool {
+        const KEPT: [&[u8]; 6] = [b"default", b"null", b"on", b"off", b"true", b"false"];
+        let is_name = is_word(token[0]) || matches!(token[0], b'"' | b'`');
+        matches!(self, Place::Value) && is_name && !KEPT.iter().any(|kept| token.eq_ignore_ascii_case(kept))
+    }
 }
 
 fn has(text: &[u8], part: &[u8]) -> bool {
@@ -121,8 +162,11 @@ impl Words {
             return WITHOUT_SIGN.contains(&self.at(place));
         }
         given.all(|at| {
-            let name = if self.at(at - 1) == b":" { self.at(at.saturating_sub(2)) } else { self.at(at - 1) };
-            KNOWN.iter().any(|known| has(name, known))
+            let name = if self.at(at - 1) == b":" { at.saturating_sub(2) } else { at - 1 };
+            // A dot follows the scope of a variable of the server's own, and otherwise a name that a program has chosen.
+            let has_scope = [&b"session"[..], b"global", b"local"].contains(&self.at(name.saturating_sub(2)));
+            let is_own = name > 1 && self.at(name - 1) == b"." && !has_scope;
+            !is_own && KNOWN.iter().any(|known| has(self.at(name), known))
         })
     }
 
@@ -257,6 +301,10 @@ mod tests {
             "SET @@sql_mode = 'ANSI', @a := 'secret'",
             "SET sql_mode = (SELECT 'secret')",
             "SET STATEMENT max_statement_time=4711 FOR SELECT 'secret'",
+            "SET app.customer = secret, @@app.customer := secret",
+            "SET app.timeout = 'secret'",
+            "SET @customer = secret",
+            "SET @customer := `secret`; SET @customer = secret",
             "SET PASSWORD = 'secret'",
             "SET PASSWORD FOR 'a'@'b' = PASSWORD('secret')",
             "SET NAMES utf8mb4, @a = 'secret'",
