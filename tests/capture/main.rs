@@ -4,6 +4,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod config;
 mod flask;
 mod found;
 mod fresh;
@@ -17,6 +18,7 @@ mod of_server;
 mod on_server;
 mod replay;
 mod round_trip;
+mod secrets;
 mod server;
 mod session;
 mod study;

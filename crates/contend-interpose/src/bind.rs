@@ -5,7 +5,7 @@ use crate::call::{Name, OK, hook};
 use crate::format::{kind, record, value};
 use crate::hash::{self, Sip};
 use crate::real::{self, Real};
-use crate::segment::{commit, get, head, lose, note, put, room, settings};
+use crate::segment::{commit, get, head, lose, note, put, room, settings, ticks};
 use crate::sys::{self, P};
 use crate::table;
 use crate::thread::{Thread, enter, is_inner, leave, thread};
@@ -267,4 +267,23 @@ hook!(rsi; sqlite3_clear_bindings(stmt: P) -> c_int, caller {
     }
     note(t, (kind::CLEAR, 0, 0), (*s).id, 0, 0);
     ((*(*s).real).clear_bindings)(stmt)
+});
+
+hook!(rdx; sqlite3_transfer_bindings(from: P, to: P) -> c_int, caller {
+    let t = thread();
+    if is_inner(t, caller) {
+        return ((*(*t).inside).transfer_bindings)(from, to);
+    }
+    let giver = table::statement(t, from);
+    let id = if giver.is_null() { 0 } else { (*giver).id };
+    let s = table::statement(t, to);
+    if s.is_null() {
+        let real = real::of_caller(caller);
+        return if real.is_null() { 21 } else { ((*real).transfer_bindings)(from, to) };
+    }
+    let rc = ((*(*s).real).transfer_bindings)(from, to);
+    if rc == OK {
+        note(t, (kind::TRANSFER, 0, 0), (*s).id, ticks(), id as i64);
+    }
+    rc
 });

@@ -112,7 +112,7 @@ pub struct Opening<'n> {
     pub duration: u64,
     /// Device and inode; zeros if the file was empty or missing.
     pub file: (u64, u64),
-    /// The name that was given.
+    /// The name that was given. Parameters in it are not stored.
     pub name: &'n [u8],
 }
 
@@ -129,7 +129,10 @@ pub unsafe fn opened(t: *mut Thread, real: &Real, db: P, opening: &Opening<'_>) 
         return connection;
     }
     write_library(t, real);
-    let path = if rc == OK { sys::bytes((real.db_filename)(db, c"main".as_ptr())) } else { name };
+    let path = match rc {
+        OK => sys::bytes((real.db_filename)(db, c"main".as_ptr())),
+        _ => crate::text::without_parameters(name),
+    };
     let length = (path.len() as u64, (*connection).id);
     let place = with_text(t, (kind::OPEN, 0, 0), (length.1, t0), record::OPEN_BYTES, &[path, b"\0"]);
     if !place.is_null() {

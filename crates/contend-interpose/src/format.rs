@@ -117,6 +117,8 @@ pub mod kind {
     pub const TIMEOUT: u8 = 12;
     /// A feature that is not captured in full, given in `b`.
     pub const NOTE: u8 = 13;
+    /// `sqlite3_transfer_bindings`: the values of the statement `NUMBER` became those of `id`.
+    pub const TRANSFER: u8 = 14;
 }
 
 /// Types of a value (`a` of a BIND).
@@ -142,6 +144,31 @@ pub mod prepared {
     pub const READONLY: u32 = 1;
 }
 
+/// Options of `sqlite3_db_config` that can change results. A call is recorded as the PRAGMA with this name: one of SQLite with the
+/// same effect, or one that SQLite does not have and ignores. In a transaction SQLite ignores its own for foreign keys.
+pub mod config {
+    pub const ENABLE_FKEY: i32 = 1002;
+    pub const FOREIGN_KEYS: &str = "foreign_keys";
+    pub const ALL: [(i32, &str); 13] = [
+        (ENABLE_FKEY, "dbconfig_enable_fkey"),
+        (1003, "dbconfig_enable_trigger"),
+        (1004, "dbconfig_enable_fts3_tokenizer"),
+        (1009, "dbconfig_reset_database"),
+        (1010, "dbconfig_defensive"),
+        (1011, "dbconfig_writable_schema"),
+        (1012, "dbconfig_legacy_alter_table"),
+        (1013, "dbconfig_dqs_dml"),
+        (1014, "dbconfig_dqs_ddl"),
+        (1015, "dbconfig_enable_view"),
+        (1016, "dbconfig_legacy_file_format"),
+        (1017, "dbconfig_trusted_schema"),
+        (1019, "reverse_unordered_selects"),
+    ];
+    /// Options without an effect on results: memory, checkpoints at the end, loading of extensions (which is noted itself),
+    /// plans, output of EXPLAIN, statistics.
+    pub const OTHERS: [i32; 6] = [1001, 1005, 1006, 1007, 1008, 1018];
+}
+
 /// Features noted in `b` of a NOTE.
 pub mod note {
     pub const BUSY_HANDLER: u16 = 1;
@@ -158,6 +185,8 @@ pub mod note {
     pub const REPLICATION: u16 = 9;
     pub const LOST: u16 = 10;
     pub const ENCODING: u16 = 11;
+    /// An option of `sqlite3_db_config` that is in neither list of [`super::config`].
+    pub const CONFIG: u16 = 12;
 }
 
 /// Flag of an OPEN for a connection that was not opened through a captured call.

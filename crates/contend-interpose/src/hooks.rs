@@ -2,12 +2,12 @@
 
 use crate::ask;
 use crate::call::{Name, OK, Opening, hook, opened};
-use crate::format::{kind, note as noted};
+use crate::format::{config, kind, note as noted};
 use crate::loader::{self, Scope};
 use crate::real::{self, Real};
 use crate::segment::{is_on, note, ticks, untracked};
 use crate::statement::exec;
-use crate::sys::{self, P};
+use crate::sys::{self, Line, P};
 use crate::table::{self, Connection};
 use crate::thread::{Thread, enter, is_inner, leave, thread};
 use core::ffi::{c_char, c_int, c_void};
@@ -43,7 +43,7 @@ hook!(r8; sqlite3_open_v2(name: Name, out: *mut P, flags: c_int, vfs: Name) -> c
 });
 
 hook!(rdx; sqlite3_open16(name: *const c_void, out: *mut P) -> c_int, caller {
-    let mut path = sys::Line::<1100>::new();
+    let mut path = Line::<1100>::new();
     if !name.is_null() {
         let raw = core::slice::from_raw_parts(name.cast(), crate::bind::bytes_of_utf16(name.cast(), -1));
         crate::bind::utf8(raw, |byte| { path.text(&[byte]); });
@@ -154,6 +154,35 @@ hook!(rcx; sqlite3_busy_handler(db: P, handler: P, argument: P) -> c_int, caller
     // Without a handler no call waits.
     let tag = if handler.is_null() { (kind::TIMEOUT, 0) } else { (kind::NOTE, noted::BUSY_HANDLER) };
     passed(db, caller, tag, 0, |real| (real.busy_handler)(db, handler, argument)).unwrap_or(21)
+});
+
+/// The PRAGMA as which a call of `sqlite3_db_config` is recorded; empty if it only asks, or has no effect on results. `None` for
+/// an option that is not known.
+unsafe fn pragma(db: P, option: c_int, value: c_int) -> Option<Line<64>> {
+    let mut text = Line::new();
+    if config::OTHERS.contains(&option) {
+        return Some(text);
+    }
+    let (_, name) = config::ALL.iter().find(|(known, _)| *known == option)?;
+    let connection = table::connection(db);
+    let is_outside = !connection.is_null() && ((*(*connection).real).get_autocommit)(db) != 0;
+    let name = if option == config::ENABLE_FKEY && is_outside { config::FOREIGN_KEYS } else { name };
+    if value >= 0 {
+        text.text(b"PRAGMA ").text(name.as_bytes()).text(b" = ").number(u64::from(value != 0));
+    }
+    Some(text)
+}
+
+// It is variadic: no option has more than three arguments, and none has one in another kind of register.
+hook!(r9; sqlite3_db_config(db: P, option: c_int, first: usize, second: usize, third: usize) -> c_int, caller {
+    let call = |real: &Real| (real.db_config)(db, option, first, second, third);
+    match pragma(db, option, first as c_int) {
+        Some(text) => {
+            let sql = if text.as_bytes().is_empty() { core::ptr::null() } else { text.as_ptr() };
+            exec(db, sql, caller, |real, _| call(real))
+        }
+        None => passed(db, caller, (kind::NOTE, noted::CONFIG), 0, call).unwrap_or(21),
+    }
 });
 
 hook!(r8; sqlite3_backup_init(to: P, to_name: Name, from: P, from_name: Name) -> P, caller {
@@ -267,7 +296,7 @@ macro_rules! by_name {
 by_name! {
     hooks::sqlite3_open hooks::sqlite3_open_v2 hooks::sqlite3_open16 hooks::sqlite3_close hooks::sqlite3_close_v2
     hooks::sqlite3_exec hooks::sqlite3_get_table hooks::sqlite3_busy_timeout hooks::sqlite3_busy_handler
-    hooks::sqlite3_backup_init hooks::sqlite3_deserialize hooks::sqlite3_blob_open hooks::sqlite3_load_extension
+    hooks::sqlite3_db_config hooks::sqlite3_backup_init hooks::sqlite3_deserialize hooks::sqlite3_blob_open hooks::sqlite3_load_extension
     hooks::sqlite3_create_function hooks::sqlite3_create_function16 hooks::sqlite3_create_function_v2
     hooks::sqlite3_create_window_function hooks::sqlite3_create_collation hooks::sqlite3_create_collation16
     hooks::sqlite3_create_collation_v2 hooks::sqlite3_create_module hooks::sqlite3_create_module_v2
@@ -277,5 +306,5 @@ by_name! {
     bind::sqlite3_clear_bindings bind::sqlite3_bind_null bind::sqlite3_bind_int bind::sqlite3_bind_int64
     bind::sqlite3_bind_double bind::sqlite3_bind_text bind::sqlite3_bind_text16 bind::sqlite3_bind_text64
     bind::sqlite3_bind_blob bind::sqlite3_bind_blob64 bind::sqlite3_bind_zeroblob bind::sqlite3_bind_zeroblob64
-    bind::sqlite3_bind_pointer bind::sqlite3_bind_value
+    bind::sqlite3_bind_pointer bind::sqlite3_bind_value bind::sqlite3_transfer_bindings
 }

@@ -13,6 +13,8 @@ macro_rules! functions {
             /// Address range of its object. Of a SQLite that is linked into an object: of its own code, with its tag.
             low: usize,
             high: usize,
+            /// Lowest and highest address of its object.
+            object: (usize, usize),
             pub number: u64,
             $(pub $name: unsafe extern "C" fn($($argument),*) -> $result,)*
         }
@@ -25,7 +27,7 @@ macro_rules! functions {
                     let symbol = if symbol.is_null() { missing as *mut c_void } else { symbol };
                     let $name = core::mem::transmute::<P, unsafe extern "C" fn($($argument),*) -> $result>(symbol);
                 )*
-                Some(Real { low, high, number, $($name),* })
+                Some(Real { low, high, object: (low, high), number, $($name),* })
             }
 
             /// A SQLite that is linked into an object; `find` has its functions, or NULL.
@@ -35,7 +37,8 @@ macro_rules! functions {
                     let symbol = if symbol.is_null() { missing as *mut c_void } else { symbol };
                     let $name = core::mem::transmute::<P, unsafe extern "C" fn($($argument),*) -> $result>(symbol);
                 )*
-                Real { low: low | tag, high: high | tag, number, $($name),* }
+                let object = loader::object(low).unwrap_or((low, high));
+                Real { low: low | tag, high: high | tag, object, number, $($name),* }
             }
         }
 
@@ -98,6 +101,8 @@ functions! {
     value_bytes: "sqlite3_value_bytes", (P) -> c_int;
     busy_timeout: "sqlite3_busy_timeout", (P, c_int) -> c_int;
     busy_handler: "sqlite3_busy_handler", (P, P, P) -> c_int;
+    db_config: "sqlite3_db_config", (P, c_int, usize, usize, usize) -> c_int;
+    transfer_bindings: "sqlite3_transfer_bindings", (P, P) -> c_int;
     blob_open: "sqlite3_blob_open", (P, Text, Text, Text, i64, c_int, *mut P) -> c_int;
     backup_init: "sqlite3_backup_init", (P, Text, P, Text) -> P;
     deserialize: "sqlite3_deserialize", (P, Text, P, i64, i64, u32) -> c_int;
@@ -180,10 +185,11 @@ unsafe fn number(i: usize) -> *const Real {
     (*(&raw const FOUND).cast::<Option<Real>>().add(i)).as_ref().map_or(core::ptr::null(), |real| real)
 }
 
-/// Whether a SQLite was linked into an object that has been unloaded; in this range is other code now.
+/// Whether a SQLite was linked into an object that has been unloaded; in this range is other code now. Another object can have
+/// its address, but hardly the same size too. A shared library stays loaded once it is found ([`loader::scope_of`]).
 unsafe fn is_gone(real: &Real, range: (usize, usize)) -> bool {
     let (low, high) = (untagged(real.low), untagged(real.high));
-    real.low != low && ((low < range.1 && range.0 < high) || loader::object(low).is_none())
+    real.low != low && ((low < range.1 && range.0 < high) || loader::object(low) != Some(real.object))
 }
 
 /// A place for another SQLite, with code in this range. The lock is held.

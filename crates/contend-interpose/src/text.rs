@@ -1,7 +1,7 @@
 //! Texts of statements as they are stored: without comments, and with stand-ins for literals if values are hashed. A
 //! stand-in is a literal of the same type made from the value's keyed hash, so the statement can still be parsed.
 
-use crate::format::value;
+use crate::format::{config, value};
 use crate::hash::{self, Sip};
 
 /// An output buffer. It counts bytes beyond its end.
@@ -57,6 +57,8 @@ fn quoted(sql: &[u8], at: usize, close: u8) -> usize {
 fn blank(sql: &[u8], at: usize) -> usize {
     match (sql.get(at), sql.get(at + 1)) {
         (Some(byte), _) if byte.is_ascii_whitespace() => at + 1,
+        // A byte order mark is white space to SQLite, anywhere between tokens.
+        _ if sql[at.min(sql.len())..].starts_with(b"\xef\xbb\xbf") => at + 3,
         (Some(b'-'), Some(b'-')) => sql[at..].iter().position(|&byte| byte == b'\n').map_or(sql.len(), |n| at + n + 1),
         (Some(b'/'), Some(b'*')) => {
             sql[at + 2..].windows(2).position(|two| two == b"*/").map_or(sql.len(), |n| at + n + 4)
@@ -92,11 +94,93 @@ pub fn first_word(sql: &[u8]) -> ([u8; 16], usize) {
     (word, length)
 }
 
-/// Parts of the names of PRAGMAs whose value is a secret, such as `key`, `hexrekey`, `cipher_salt`.
-const SECRETS: [&[u8]; 3] = [b"key", b"salt", b"pass"];
+/// PRAGMAs of SQLite itself that take a value. The value of any other one can be a key: extensions and encryption define them.
+const PRAGMAS: [&[u8]; 61] = [
+    b"analysis_limit",
+    b"application_id",
+    b"auto_vacuum",
+    b"automatic_index",
+    b"busy_timeout",
+    b"cache_size",
+    b"cache_spill",
+    b"case_sensitive_like",
+    b"cell_size_check",
+    b"checkpoint_fullfsync",
+    b"count_changes",
+    b"data_store_directory",
+    b"default_cache_size",
+    b"defer_foreign_keys",
+    b"empty_result_callbacks",
+    b"encoding",
+    b"foreign_key_check",
+    b"foreign_key_list",
+    b"foreign_keys",
+    b"full_column_names",
+    b"fullfsync",
+    b"hard_heap_limit",
+    b"ignore_check_constraints",
+    b"incremental_vacuum",
+    b"index_info",
+    b"index_list",
+    b"index_xinfo",
+    b"integrity_check",
+    b"journal_mode",
+    b"journal_size_limit",
+    b"legacy_alter_table",
+    b"legacy_file_format",
+    b"lock_proxy_file",
+    b"locking_mode",
+    b"max_page_count",
+    b"mmap_size",
+    b"optimize",
+    b"page_size",
+    b"parser_trace",
+    b"query_only",
+    b"quick_check",
+    b"read_uncommitted",
+    b"recursive_triggers",
+    b"reverse_unordered_selects",
+    b"schema_version",
+    b"secure_delete",
+    b"short_column_names",
+    b"soft_heap_limit",
+    b"synchronous",
+    b"table_info",
+    b"table_list",
+    b"table_xinfo",
+    b"temp_store",
+    b"temp_store_directory",
+    b"threads",
+    b"trusted_schema",
+    b"user_version",
+    b"vdbe_trace",
+    b"wal_autocheckpoint",
+    b"wal_checkpoint",
+    b"writable_schema",
+];
 
-fn has(text: &[u8], part: &[u8]) -> bool {
-    text.windows(part.len()).any(|window| window.eq_ignore_ascii_case(part))
+/// Whether a PRAGMA with this name, which may be in quotes, keeps its value.
+fn is_setting(name: &[u8]) -> bool {
+    let name = if name.len() > 2 && is_quote(name[0]) { &name[1..name.len() - 1] } else { name };
+    let is = |known: &[u8]| known.eq_ignore_ascii_case(name);
+    PRAGMAS.iter().any(|known| is(known)) || config::ALL.iter().any(|(_, known)| is(known.as_bytes()))
+}
+
+fn is_quote(byte: u8) -> bool {
+    matches!(byte, b'\'' | b'"' | b'`' | b'[')
+}
+
+/// Whether a text of an ATTACH or VACUUM INTO has parameters, as in `file:a.db?key=...`, other than those of SQLite itself.
+fn has_parameters(token: &[u8]) -> bool {
+    const OWN: [&[u8]; 7] = [b"mode=", b"cache=", b"vfs=", b"psow=", b"nolock=", b"immutable=", b"modeof="];
+    let Some(at) = token.iter().position(|byte| *byte == b'?').filter(|_| is_quote(token[0])) else { return false };
+    token[at + 1..].split(|byte| *byte == b'&').any(|given| !OWN.iter().any(|own| given.starts_with(own)))
+}
+
+/// The name of a database without the parameters of a URI, which can be a key.
+pub fn without_parameters(name: &[u8]) -> &[u8] {
+    let end = name.iter().position(|byte| matches!(byte, b'?' | b'#')).filter(|_| name.starts_with(b"file:"));
+    &name[..end.unwrap_or(name.len())]
 }
 
 /// Place in a statement that may name the key of an encrypted database. SQLite takes a key as any word or quoted text there.
@@ -104,7 +188,11 @@ fn has(text: &[u8], part: &[u8]) -> bool {
 enum Place {
     Begin,
     Pragma,
+    /// After a name in a PRAGMA; whether it is a setting of SQLite itself.
+    Named(bool),
     Attach,
+    /// In the file of an ATTACH, after parameters.
+    Parameters,
     /// Up to the end of the statement.
     Secret,
     Elsewhere,
@@ -116,20 +204,29 @@ impl Place {
         let is = |word: &[u8]| token.eq_ignore_ascii_case(word);
         match self {
             _ if token == b";" => Place::Begin,
+            // `EXPLAIN QUERY PLAN` executes a PRAGMA when it is prepared.
+            Place::Begin if is(b"explain") || is(b"query") || is(b"plan") => Place::Begin,
             Place::Begin if is(b"pragma") => Place::Pragma,
-            Place::Begin if is(b"attach") => Place::Attach,
-            Place::Begin => Place::Elsewhere,
+            Place::Begin if is(b"attach") || is(b"vacuum") => Place::Attach,
+            Place::Begin | Place::Named(true) if token != b"." => Place::Elsewhere,
+            Place::Pragma => Place::Named(is_setting(token)),
+            Place::Named(_) if token == b"." => Place::Pragma,
+            Place::Named(_) => Place::Secret,
             Place::Attach if is(b"key") => Place::Secret,
-            Place::Pragma if token == b"=" || token == b"(" => Place::Elsewhere,
-            Place::Pragma if SECRETS.iter().any(|part| has(token, part)) && !has(token, b"foreign_key") => {
-                Place::Secret
-            }
+            Place::Attach if has_parameters(token) => Place::Parameters,
+            Place::Parameters if is(b"as") => Place::Attach,
             other => other,
         }
     }
 
     fn hides(self, token: &[u8]) -> bool {
-        self == Place::Secret && !matches!(token, b"=" | b"(" | b")" | b";")
+        let is_sign = matches!(token, b"=" | b"(" | b")" | b";" | b".");
+        match self {
+            Place::Secret | Place::Named(false) => !is_sign,
+            Place::Parameters => !is_sign && !token.eq_ignore_ascii_case(b"as"),
+            Place::Attach => has_parameters(token),
+            _ => false,
+        }
     }
 }
 
@@ -141,11 +238,7 @@ fn stays(sql: &[u8]) -> bool {
         return false;
     }
     let (word, length) = first_word(sql);
-    match &word[..length] {
-        b"pragma" => !SECRETS.iter().any(|part| has(sql, part)),
-        b"savepoint" | b"release" | b"rollback" | b"begin" | b"commit" | b"end" => true,
-        _ => false,
-    }
+    word[..length] == *b"pragma"
 }
 
 /// Writes a statement. Keys of encrypted databases become stand-ins, and if values are `hashed` all literals other than 0 and 1.
@@ -344,10 +437,38 @@ mod tests {
             "SELECT 1; PRAGMA hexkey = \"5ec2e7\"; SELECT 2",
             "ATTACH 'a.db' AS a KEY \"secret\"",
             "attach database ?1 as a key secret",
+            "\u{feff}PRAGMA key=secret",
+            "PRAGMA \u{feff}key=\u{feff}secret",
+            ";\u{feff}\u{feff} -- a\n\u{feff}PRAGMA key='secret'",
+            "EXPLAIN PRAGMA key=secret",
+            "explain query plan pragma main.\"key\"(secret)",
+            "PRAGMA activate_extensions='see-secret'",
+            "PRAGMA [hexrekey] = \"5ec2e7\"",
+            "PRAGMA textrekey \"secret\"",
+            "PRAGMA main.user_version.key = secret",
+            "PRAGMA cipher_license = 'secret'",
+            "PRAGMA \"my vfs\" = secret",
+            "EXPLAIN ATTACH 'a.db' AS a KEY secret",
+            "ATTACH 'file:a.db?key=secret' AS a",
+            "ATTACH \"file:a.db?mode=ro&hexkey=5ec2e7\" AS a",
+            "ATTACH 'file:a.db?%6bey=secret' AS a",
+            "VACUUM main INTO 'file:b.db?textkey=secret'",
+            "ATTACH 'file:a.db?' || 'key=secret' || secret AS a KEY secret",
         ] {
-            let private = written(keyed, Some([1, 2]));
-            assert!(!private.contains("secret") && !private.contains("5ec2e7"), "{private}");
+            for key in [Some([1, 2]), None] {
+                let private = written(keyed, key);
+                assert!(!private.contains("secret") && !private.contains("5ec2e7"), "{private}");
+            }
         }
+        assert_eq!(written("EXPLAIN PRAGMA cache_size = 99", None), "EXPLAIN PRAGMA cache_size = 99");
+        assert_eq!(written("\u{feff}SELECT \u{feff}1", None), "SELECT 1");
+        for attach in ["ATTACH 'file:a.db?mode=ro&cache=shared' AS a", "ATTACH ?1 AS a", "ATTACH [a.db] AS a"] {
+            assert_eq!(written(attach, None), attach);
+        }
+        assert!(written("ATTACH 'file:a.db?key=x' AS a", None).ends_with(" AS a"), "the name of the schema stays");
+        assert!(!written("SAVEPOINT 'Eve'", Some([1, 2])).contains("Eve"));
+        assert_eq!(without_parameters(b"file:/a.db?key=secret"), b"file:/a.db");
+        assert_eq!(without_parameters(b"what?.db"), b"what?.db");
         assert_eq!(written("PRAGMA foreign_keys = ON", Some([1, 2])), "PRAGMA foreign_keys = ON");
         assert_eq!(written("CREATE TABLE t (a PRIMARY KEY, b)", Some([1, 2])), "CREATE TABLE t (a PRIMARY KEY, b)");
         for script in

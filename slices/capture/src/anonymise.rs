@@ -10,7 +10,7 @@ use crate::whole::Totals;
 use anyhow::{Result, bail, ensure};
 use contend_interpose::format::{header, kind, record, value};
 use contend_interpose::hash;
-use contend_interpose::text::{Sink, room, write};
+use contend_interpose::text::{Sink, room, without_parameters, write};
 use std::path::Path;
 
 /// Copies the capture `dir` to `out` with hashes in place of values. The key of the hashes is drawn here and never stored.
@@ -100,8 +100,11 @@ fn anonymous(raw: &Raw, key: [u64; 2], server: Option<&str>) -> Vec<u8> {
         kind::LIBRARY => padded(raw.bytes(0, record::HEAD as u64 + raw.t()).to_vec()),
         kind::OPEN => {
             let mut bytes = whole();
-            let end = bytes[record::OPEN_BYTES..].iter().position(|byte| *byte == 0);
-            bytes.truncate(record::OPEN_BYTES + end.map_or(usize::MAX / 2, |end| end + 1));
+            let name = bytes[record::OPEN_BYTES..].split(|byte| *byte == 0).next().unwrap_or_default();
+            // Older versions kept the parameters of a name.
+            let length = if raw.i32(record::OPEN_RC) == 0 { name } else { without_parameters(name) }.len();
+            bytes.truncate(record::OPEN_BYTES + length);
+            bytes.push(0);
             padded(bytes)
         }
         _ => whole(),

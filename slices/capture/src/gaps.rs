@@ -16,6 +16,7 @@ fn gap(code: u16) -> Option<&'static str> {
         note::CALL => "called functions by number; their values are not captured",
         note::REPLICATION => "used replication, which is not captured",
         note::LOST => "sent a message that contend does not understand; nothing after it is captured",
+        note::CONFIG => "called sqlite3_db_config with an option that contend does not carry out in a replay",
         note::ENCODING => "sent texts in an encoding other than UTF-8 and Latin; they are not captured",
         _ => return None,
     })
@@ -33,6 +34,7 @@ pub fn note_text(code: u16) -> &'static str {
         note::CALL => "functions called by number (their values are not captured)",
         note::REPLICATION => "replication (not captured)",
         note::LOST => "a message that contend does not understand (nothing after it is captured)",
+        note::CONFIG => "an option of sqlite3_db_config (not captured)",
         note::ENCODING => "texts in an encoding other than UTF-8 and Latin (not captured)",
         _ => "functions, collations or virtual tables of the program's own",
     }

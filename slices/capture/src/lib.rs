@@ -15,6 +15,8 @@ mod alike;
 mod anonymise;
 mod attach;
 mod balance;
+mod config;
+mod connection;
 mod content;
 mod copies;
 mod finding;

@@ -3,6 +3,7 @@
 //! Each transaction runs on its own connection.
 
 use crate::attach::{attached, number};
+use crate::config;
 use crate::content::quoted;
 use crate::copies::{Counts, compare, confine, copy_of, place};
 use crate::manifest::{Database, Manifest};
@@ -172,10 +173,11 @@ impl Replay<'_> {
         self.open(call.connection)?;
         self.outcome.statements += 1;
         let db = &self.connections[&call.connection];
-        let done = match attached(call) {
-            Some(it) => self.attach(db, &it.schema, it.path.as_deref()),
-            None if call.how == How::Exec => script(db, call),
-            None => statement(db, call),
+        let done = match (attached(call), config::carry_out(db, &call.sql)) {
+            (Some(it), _) => self.attach(db, &it.schema, it.path.as_deref()),
+            (None, Some(done)) => done.map(|()| Done::default()),
+            (None, None) if call.how == How::Exec => script(db, call),
+            (None, None) => statement(db, call),
         };
         let differs = match done {
             Ok(done) if call.has_failed() => {

@@ -1,5 +1,6 @@
 //! The captured activity of a program: processes, connections, and calls with values, results and times.
 
+pub use crate::connection::{Connection, Process};
 use crate::manifest::Manifest;
 use crate::segment::{self, Lost, Raw, Recorded, SEGMENTS, Who};
 use crate::statement::settings;
@@ -31,53 +32,6 @@ pub struct Trace {
     pub to_ns: u64,
     /// End of the capture: the program may make no calls for long before it.
     pub end_ns: u64,
-}
-
-#[derive(Debug, Clone, Default)]
-pub struct Process {
-    /// Name of the program, and of its first argument that is a file.
-    pub program: String,
-    pub script: String,
-}
-
-impl Process {
-    /// Name of its role: the script, or the program.
-    pub fn role(&self) -> &str {
-        if self.script.is_empty() { &self.program } else { &self.script }
-    }
-}
-
-#[derive(Debug, Clone)]
-pub struct Connection {
-    pub process: u64,
-    pub path: PathBuf,
-    pub opened_ns: u64,
-    /// Whether the file existed and was not empty when it was opened.
-    pub has_content: bool,
-    pub closed_ns: Option<u64>,
-    pub rc: i32,
-    pub version: String,
-    /// Last value of `sqlite3_busy_timeout` or `PRAGMA busy_timeout`.
-    pub busy_timeout_ms: Option<i64>,
-    /// Statements `PRAGMA name = value`.
-    pub pragmas: Vec<String>,
-    /// Uses of it that are not captured in full.
-    pub notes: BTreeSet<u16>,
-    /// Of MariaDB: capabilities of the login that change results.
-    pub flags: u32,
-}
-
-impl Connection {
-    /// A timeout replaces a busy handler.
-    fn has_timeout(&mut self, ms: i64) {
-        self.busy_timeout_ms = Some(ms);
-        self.notes.remove(&note::BUSY_HANDLER);
-    }
-
-    /// Whether SQLite or the program waits for a lock on it.
-    fn waits(&self) -> bool {
-        self.notes.contains(&note::BUSY_HANDLER) || self.busy_timeout_ms.is_some_and(|ms| ms > 0)
-    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -305,6 +259,13 @@ impl Reader<'_> {
             kind::CLEAR => {
                 if let Some(statement) = self.statements.get_mut(&raw.id()) {
                     statement.values.clear();
+                }
+            }
+            kind::TRANSFER => {
+                let given =
+                    self.statements.get_mut(&raw.u64(record::NUMBER)).map(|from| std::mem::take(&mut from.values));
+                if let Some(statement) = self.statements.get_mut(&raw.id()) {
+                    statement.values = given.unwrap_or_default();
                 }
             }
             kind::STEP => self.step(raw),

@@ -99,9 +99,11 @@ fn libraries_that_are_loaded_later_are_captured() {
     has_all_of_the_program(&bench);
 }
 
-/// A program that loads a library, opens a database with the library's own SQLite, and unloads it, ten times.
+/// A program that loads a library, opens a database with the library's own SQLite, and unloads it, ten times. Each time another
+/// library takes its address, if there are more arguments.
 const RELOADS: &str = r#"
 #include <dlfcn.h>
+#include <stdio.h>
 int main(int argc, char **argv) {
     for (int i = 0; i < 10; i++) {
         void *library = dlopen(argv[1], RTLD_NOW);
@@ -109,6 +111,10 @@ int main(int argc, char **argv) {
         if (!run || run(argv[2])) return 1;
         dlclose(library);
         if (dlopen(argv[1], RTLD_NOW | RTLD_NOLOAD)) return 2;
+        if (i + 3 >= argc) continue;
+        char *other = dlsym(dlopen(argv[i + 3], RTLD_NOW), "block");
+        if (!other) return 3;
+        printf("%d\n", other < (char *)run && (char *)run < other + BLOCK);
     }
     return 0;
 }
@@ -126,26 +132,49 @@ int run_once(const char *path) {
 }
 "#;
 
+fn cc(bench: &Bench, name: &str, source: &str, args: &[&str]) {
+    let file = bench.path(name);
+    std::fs::write(&file, source).expect("written");
+    let built = Command::new("cc").arg(&file).args(args).output().expect("cc");
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+}
+
+/// The size of a shared library in memory: the end of the last segment that is loaded.
+fn size_in_memory(library: &str) -> u64 {
+    let file = std::fs::read(library).expect("readable");
+    let number = |at: usize, bytes: usize| file[at..at + bytes].iter().rev().fold(0, |sum, b| sum << 8 | u64::from(*b));
+    let heads = (0..number(0x38, 2)).map(|i| (number(0x20, 8) + i * number(0x36, 2)) as usize);
+    let loaded = heads.filter(|at| number(*at, 4) == 1).map(|at| number(at + 0x10, 8) + number(at + 0x28, 8));
+    loaded.max().expect("a segment")
+}
+
 #[test]
 fn a_library_that_is_unloaded_makes_room_for_the_next_one() {
     let Some(archive) = archive() else { return };
     let bench = Bench::new();
     let [program, library] = ["reloads", "once.so"].map(|name| bench.path(name).display().to_string());
     let archive = archive.display().to_string();
-    for (name, source, args) in [
-        ("reloads.c", RELOADS, &["-o", &program, "-ldl"][..]),
-        ("once.c", ONCE, &["-o", &library, "-shared", "-fPIC", "-Wl,--exclude-libs,ALL", &archive, "-lm", "-lpthread"]),
-    ] {
-        let file = bench.path(name);
-        std::fs::write(&file, source).expect("written");
-        let built = Command::new("cc").arg(&file).args(args).output().expect("cc");
-        assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    let shared = ["-o", &library, "-shared", "-fPIC", "-Wl,--exclude-libs,ALL", &archive, "-lm", "-lpthread"];
+    cc(&bench, "once.c", ONCE, &shared);
+    let block = format!("-DBLOCK={}", size_in_memory(&library) - 0x6000);
+    cc(&bench, "reloads.c", RELOADS, &["-o", &program, &block, "-ldl"]);
+    let others: Vec<String> = (0..10).map(|i| bench.path(&format!("other-{i}.so")).display().to_string()).collect();
+    cc(&bench, "other.c", "char block[BLOCK];", &["-o", &others[0], "-shared", "-fPIC", &block]);
+    for other in &others[1..] {
+        std::fs::copy(&others[0], other).expect("copied");
     }
     make(&bench, "app.db", "CREATE TABLE thing (id INTEGER PRIMARY KEY, name TEXT)");
     let path = database(&bench).display().to_string();
-    let said = capture(&bench, &[], &[&program, &library, &path]).exits(0);
-    assert!(said.err.contains("Nothing is known to be missing"), "{said:?}");
-    assert_eq!(counts(&shown(&bench), "INSERT INTO thing")[0], 10, "{said:?}");
+    let mut command = vec![program.as_str(), &library, &path];
+    for more in [vec![], others.iter().map(String::as_str).collect()] {
+        let covers = more.len();
+        command.extend(more);
+        let said = capture(&bench, &[], &command).exits(0);
+        assert!(said.err.contains("Nothing is known to be missing"), "{said:?}");
+        assert_eq!(counts(&shown(&bench), "INSERT INTO thing")[0], 10, "{said:?}");
+        assert_eq!(said.out.matches('1').count(), covers, "another library is at the address of each: {said:?}");
+        std::fs::remove_dir_all(bench.path("taken")).expect("removed");
+    }
 }
 
 #[test]
