@@ -3,7 +3,7 @@
 use crate::catalogue::{Catalogue, Event, Kind, Table, Trigger, Write};
 use crate::emit::plain;
 use crate::names::push_name;
-use crate::parse::tree::{QualifiedName, ResolveType, TriggerCmd};
+use crate::parse::tree::{QualifiedName, ResolveType, TriggerCmd, TriggerTime};
 use crate::refuse::{R, no};
 use crate::rules::Id;
 
@@ -84,6 +84,63 @@ pub(crate) fn no_or(catalogue: &Catalogue, table: &Table, event: Event, or: Opti
     Ok(())
 }
 
+/// Refuses a change of several rows on PostgreSQL, which fires BEFORE triggers before all rows are stored and AFTER
+/// triggers after that, where one would see the rows or their triggers' changes in another state. SQLite goes row by row.
+pub(crate) fn row_by_row(catalogue: &Catalogue, token: &str, table: &Table, event: Event) -> R<()> {
+    let sees = |trigger: &Trigger| match (&trigger.body, trigger.time) {
+        (Some(body), TriggerTime::Before) => reads_changed(catalogue, body, table),
+        (Some(body), _) => reads(catalogue, body, &table.name),
+        (None, _) => false,
+    };
+    if catalogue.triggers_of(table).any(|trigger| trigger.event == event && sees(trigger)) {
+        let why = "several rows, after each of which a trigger sees the table; the server fires it after all of them";
+        return no(Id::Triggers, token, why);
+    }
+    Ok(())
+}
+
+/// The same of rows that a foreign key changes with those of this table.
+pub(crate) fn keys_row_by_row(catalogue: &Catalogue, token: &str, table: &Table) -> R<()> {
+    if !catalogue.is_referred_to(table) || catalogue.triggers.is_empty() {
+        return Ok(());
+    }
+    let mut found = vec![table];
+    let mut next = 0;
+    while let Some(parent) = found.get(next).copied() {
+        next += 1;
+        let refers = |t: &&Table| t.references.iter().any(|name| name.eq_ignore_ascii_case(&parent.name));
+        for child in catalogue.tables.iter().filter(refers) {
+            row_by_row(catalogue, token, child, Event::Update)?;
+            row_by_row(catalogue, token, child, Event::Delete)?;
+            if !found.iter().any(|known| std::ptr::eq(*known, child)) {
+                found.push(child);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The other triggers of a new one's table, time and event whose order with it matters, and that the server has.
+pub(crate) fn ordered_with<'c>(catalogue: &'c Catalogue, new: &'c Trigger) -> Vec<&'c Trigger> {
+    let all: Vec<&Trigger> = catalogue.triggers.iter().chain([new]).collect();
+    let alike = |t: &&Trigger| {
+        let other = !t.name.eq_ignore_ascii_case(&new.name) && t.table.eq_ignore_ascii_case(&new.table);
+        other && (t.time, t.event) == (new.time, new.event) && t.body.is_some()
+    };
+    catalogue.triggers.iter().filter(alike).filter(|t| touch(catalogue, &all, t, new)).collect()
+}
+
+/// Whether one trigger changes a table that the other one changes or reads, or what they fire does.
+fn touch(catalogue: &Catalogue, all: &[&Trigger], one: &Trigger, other: &Trigger) -> bool {
+    let names = |a: &Trigger, b: &Trigger| {
+        let (fired_a, fired_b) = (fired(all, &a.writes), fired(all, &b.writes));
+        let mut changed = std::iter::once(a).chain(fired_a).flat_map(|t| &t.writes);
+        let bodies: Vec<&str> = std::iter::once(b).chain(fired_b).filter_map(|t| t.body.as_deref()).collect();
+        changed.any(|write| bodies.iter().any(|b| mentions(b, &write.table) || reads(catalogue, b, &write.table)))
+    };
+    names(one, other) || names(other, one)
+}
+
 /// Whether a text in a server's SQL has a query that reads a table that changes with this one: itself, or one that its
 /// triggers change.
 pub(crate) fn reads_changed(catalogue: &Catalogue, written: &str, table: &Table) -> bool {
@@ -102,7 +159,7 @@ pub(crate) fn reads(catalogue: &Catalogue, written: &str, table: &str) -> bool {
             || catalogue.tables.iter().filter(is_view).any(|view| reads_from(written, &view.name)))
 }
 
-/// Whether a text in a server's SQL has this name of a column.
+/// Whether a text in a server's SQL has this name of a column or table.
 pub(crate) fn mentions(written: &str, column: &str) -> bool {
     let mut name = String::new();
     push_name(&mut name, column);

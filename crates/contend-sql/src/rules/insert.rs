@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use crate::catalogue::{Column, Conflicts, Event, Kind, Table, Trigger};
 use crate::emit::{Tr, Wanted, plain};
 use crate::parse::tree::{
-    DistinctNames, QualifiedName, ResolveType, ResultColumn, Select, TriggerTime, Upsert, UpsertDo, With,
+    DistinctNames, OneSelect, QualifiedName, ResolveType, ResultColumn, Select, TriggerTime, Upsert, UpsertDo, With,
 };
 use crate::refuse::{R, no};
 use crate::rules::keys::Inserted;
@@ -84,14 +84,27 @@ pub(crate) fn insert<'a>(tr: &mut Tr<'a>, insert: Insert<'a>) -> R<()> {
         keys::returned(tr, table, &inserted(&insert, or, explicit_rowid))?;
     }
     tr.known.ctes.truncate(ctes);
-    let moved = changes_rowid(table, insert.upsert);
-    if moved {
+    advance_counter(tr, table, explicit_rowid, insert.upsert);
+    Ok(())
+}
+
+fn advance_counter(tr: &mut Tr, table: &Table, explicit_rowid: bool, clause: Option<&Upsert>) {
+    let changed = changes_rowid(table, clause);
+    if changed {
         tr.fire(Id::RowidChanged);
     }
-    if (explicit_rowid || moved) && tr.postgres {
+    if tr.postgres && (explicit_rowid || changed) {
         changes::bump_after(tr, table);
     }
-    Ok(())
+}
+
+/// Whether a query has one row or none, such as `SELECT ?, ? WHERE NOT EXISTS (...)`.
+fn at_most_one(select: &Select) -> bool {
+    let no_source = match &select.body.select {
+        OneSelect::Values(rows) => rows.len() == 1,
+        OneSelect::Select { from, .. } => from.as_ref().is_none_or(|from| from.select.is_none()),
+    };
+    no_source && select.body.compounds.is_none()
 }
 
 /// Whether ON CONFLICT sets the INTEGER PRIMARY KEY of a row that is there.
@@ -122,7 +135,14 @@ fn inserted_into<'a>(tr: &mut Tr<'a>, insert: &Insert<'a>) -> R<&'a Table> {
     let named = catalogue.table(&plain(insert.table.name.0)).filter(|t| t.kind == Kind::View);
     let instead = |t: &Trigger| t.time == TriggerTime::InsteadOf && t.event == Event::Insert;
     let Some(view) = named.filter(|view| catalogue.triggers_of(view).any(instead)) else {
-        return changes::target(tr, insert.table);
+        let table = changes::target(tr, insert.table)?;
+        if tr.postgres && !insert.select.is_none_or(at_most_one) {
+            chains::row_by_row(catalogue, insert.table.name.0, table, Event::Insert)?;
+            if insert.upsert.is_some() {
+                chains::row_by_row(catalogue, insert.table.name.0, table, Event::Update)?;
+            }
+        }
+        return Ok(table);
     };
     let plainly = insert.or.is_none() && insert.upsert.is_none() && insert.returning.is_none() && insert.alone;
     if !plainly || insert.select.is_none() {

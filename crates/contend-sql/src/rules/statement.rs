@@ -48,7 +48,10 @@ pub(crate) fn statement<'a>(tr: &mut Tr<'a>, command: &'a Cmd<'a>, own: Option<&
             Ok(())
         }
         Stmt::Attach { .. } | Stmt::Detach(_) => no(Id::Attach, "", "a server has one database in a session"),
-        _ => define(tr, statement, own),
+        _ => {
+            define(tr, statement, own)?;
+            triggers::in_turn(tr, statement)
+        }
     }
 }
 

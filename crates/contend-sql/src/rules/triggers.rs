@@ -1,9 +1,9 @@
 //! CREATE TRIGGER: on PostgreSQL a function and a trigger that calls it, on MariaDB a trigger with a body.
 
-use crate::catalogue::{Kind, Table, Trigger, event_of};
+use crate::catalogue::{Catalogue, Kind, Table, Trigger, event_of};
 use crate::emit::{Tr, plain};
 use crate::names::push_name;
-use crate::parse::tree::{Expr, QualifiedName, TriggerCmd, TriggerEvent, TriggerTime};
+use crate::parse::tree::{Expr, QualifiedName, Stmt, TriggerCmd, TriggerEvent, TriggerTime};
 use crate::refuse::{R, no};
 use crate::rules::changes::source;
 use crate::rules::insert::Insert;
@@ -60,6 +60,9 @@ pub(crate) fn create_trigger<'a>(tr: &mut Tr<'a>, trigger: CreateTrigger<'a>) ->
     tr.put(" ON ");
     tr.name(&table.name)?;
     tr.put(" FOR EACH ROW ");
+    if !tr.postgres {
+        tr.put(&place(tr.input.catalogue, &made));
+    }
     let body = if when.is_empty() { body } else { format!("IF {when} THEN {body}END IF; ") };
     if tr.postgres {
         let row = match time {
@@ -72,6 +75,51 @@ pub(crate) fn create_trigger<'a>(tr: &mut Tr<'a>, trigger: CreateTrigger<'a>) ->
     }
     tr.put(&format!("BEGIN {body}END"));
     Ok(())
+}
+
+/// Refuses a new trigger on PostgreSQL, whose definition was written, if its place among the others matters: SQLite fires a
+/// newer trigger first, PostgreSQL goes by names.
+pub(crate) fn in_turn(tr: &Tr, statement: &Stmt) -> R<()> {
+    let Stmt::CreateTrigger { trigger_name, time, event, tbl_name, commands, when_clause, .. } = statement else {
+        return Ok(());
+    };
+    if !tr.postgres {
+        return Ok(());
+    }
+    let (catalogue, token) = (tr.input.catalogue, trigger_name.name.0);
+    let table = tr.known_table(&plain(tbl_name.name.0))?;
+    let trigger =
+        CreateTrigger { name: trigger_name, time: *time, event, table: tbl_name, when: when_clause.as_ref(), commands };
+    let new = made(&trigger, table, time.unwrap_or(TriggerTime::Before), tr.out.before.concat());
+    let fires = |t: &Trigger| t.writes.iter().any(|w| w.event == new.event && w.table.eq_ignore_ascii_case(&new.table));
+    let sees_itself = new.body.as_ref().is_some_and(|body| chains::reads(catalogue, body, &new.table));
+    if sees_itself && catalogue.triggers.iter().any(fires) {
+        return no(Id::Triggers, token, "it reads its table, of which another trigger may change several rows at once");
+    }
+    if chains::ordered_with(catalogue, &new).iter().any(|other| other.name < new.name) {
+        return no(Id::Triggers, token, "an older trigger touches the same tables, and the server would fire it first");
+    }
+    Ok(())
+}
+
+/// The place of a new trigger on MariaDB, which would fire older ones first.
+fn place(catalogue: &Catalogue, new: &Trigger) -> String {
+    // In the server's order.
+    let mut placed: Vec<&Trigger> = vec![];
+    let before = |placed: &[&Trigger], trigger: &Trigger| {
+        let others = chains::ordered_with(catalogue, trigger);
+        placed.iter().position(|known| others.iter().any(|other| std::ptr::eq(*known, *other)))
+    };
+    for known in catalogue.triggers.iter().filter(|known| known.body.is_some()) {
+        placed.insert(before(&placed, known).unwrap_or(placed.len()), known);
+    }
+    let mut place = String::new();
+    if let Some(at) = before(&placed, new) {
+        place.push_str("PRECEDES ");
+        push_name(&mut place, &placed[at].name);
+        place.push(' ');
+    }
+    place
 }
 
 /// The trigger as the catalogue will have it.

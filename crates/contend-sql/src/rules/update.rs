@@ -73,8 +73,11 @@ fn one_row(table: &Table, condition: Option<&Expr>) -> bool {
                     Expr::Qualified(_, column) => column.0,
                     _ => return false,
                 };
-                let position = table.position(&plain(name));
-                position.is_some_and(|p| table.unique.iter().any(|set| set[..] == [p]))
+                let is_rowid = table.hidden.is_some() && name.eq_ignore_ascii_case("rowid");
+                match changes::set_position(table, &plain(name)) {
+                    Some(position) => table.unique.iter().any(|set| set[..] == [position]),
+                    None => is_rowid,
+                }
             };
             if unique(l) && constant(r) || unique(r) && constant(l) {
                 return true;
@@ -339,6 +342,15 @@ fn updated<'a>(tr: &mut Tr<'a>, update: &Update<'a>) -> R<&'a Table> {
     }
     let table = changes::target(tr, update.table)?;
     chains::no_or(tr.input.catalogue, table, Event::Update, update.or)?;
+    if tr.postgres {
+        let (catalogue, token) = (tr.input.catalogue, update.table.name.0);
+        if update.from.is_some_and(|from| from.select.is_some()) || !one_row(table, update.condition) {
+            chains::row_by_row(catalogue, token, table, Event::Update)?;
+        }
+        if catalogue.unique_sets(table).flatten().any(|position| update.sets_column(table, *position)) {
+            chains::keys_row_by_row(catalogue, token, table)?;
+        }
+    }
     match &table.conflicts {
         Conflicts::Abort => Ok(table),
         Conflicts::Key { columns, .. } if !columns.iter().any(|p| update.sets_column(table, *p)) => Ok(table),
@@ -356,6 +368,12 @@ pub(crate) fn delete<'a>(tr: &mut Tr<'a>, delete: Delete<'a>) -> R<()> {
         tr.fire(Id::IndexedBy);
     }
     let table = changes::target(tr, name)?;
+    if tr.postgres {
+        if !one_row(table, condition) {
+            chains::row_by_row(tr.input.catalogue, name.name.0, table, Event::Delete)?;
+        }
+        chains::keys_row_by_row(tr.input.catalogue, name.name.0, table)?;
+    }
     tr.put("DELETE FROM ");
     tr.name(&table.name)?;
     let alias = name.alias.as_ref().map(|a| plain(a.0));

@@ -526,7 +526,7 @@ INSERT INTO n (id, d) VALUES (9, 1.1 * 1.1), (10, 5);
 INSERT INTO n (id, d) VALUES (11, ?1 * 3.0);
 UPDATE n SET d = (SELECT r FROM x WHERE id = 1) WHERE id = 4;
 INSERT INTO n (id, d) VALUES (4, 0) ON CONFLICT (id) DO UPDATE SET d = 0.7 + 0.1;
-INSERT OR IGNORE INTO n (id, d) SELECT id + 20, r FROM x;
+INSERT INTO n (id, d) SELECT id + 20, r FROM x;
 SELECT id, d, typeof(d), t, b, k FROM n;
 SELECT n.id, x.id FROM n JOIN x ON n.d = x.r;
 SELECT id FROM n WHERE d = 0.3;
@@ -547,3 +547,40 @@ INSERT INTO n SELECT id, r FROM x;
 UPDATE n SET d = d + 1 WHERE id = 4;
 SELECT id, d, typeof(d) FROM n;
 SELECT count(*) FROM n JOIN x ON n.d = x.r;
+
+--! case 75s adversarial: A conflict by an index with another collation than its column's
+CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT, n INTEGER);
+CREATE UNIQUE INDEX u ON t (a COLLATE NOCASE);
+INSERT INTO t VALUES (1, 'x', 1);
+INSERT INTO t (a, n) VALUES ('X', 2) ON CONFLICT DO UPDATE SET n = excluded.n;
+INSERT INTO t (a, n) VALUES ('X', 3) ON CONFLICT (a) DO UPDATE SET a = excluded.a, n = excluded.n;
+INSERT INTO t (a, n) VALUES ('x', 4) ON CONFLICT (a) DO NOTHING;
+SELECT a, n FROM t;
+
+--! case 75t adversarial: A conflict by an index that does not ignore case, as its column does
+CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT COLLATE NOCASE, n INTEGER);
+CREATE UNIQUE INDEX u ON t (a COLLATE BINARY);
+INSERT INTO t (a, n) VALUES ('x', 1), ('X', 2);
+INSERT INTO t (a, n) VALUES ('X', 3) ON CONFLICT (a) DO UPDATE SET n = excluded.n;
+SELECT id, n FROM t;
+
+--! case 75u adversarial unmatched: Conflicts by an index of two columns, one of which ignores case, and REPLACE by one
+CREATE TABLE v (id INTEGER PRIMARY KEY, a TEXT, b TEXT, n INTEGER);
+CREATE UNIQUE INDEX w ON v (a COLLATE NOCASE, b);
+INSERT INTO v (a, b, n) VALUES ('x', 'y', 1);
+INSERT INTO v (a, b, n) VALUES ('X', 'y', 2) ON CONFLICT (a, b) DO UPDATE SET n = excluded.n;
+CREATE TABLE t (a TEXT, n INTEGER);
+CREATE UNIQUE INDEX u ON t (a COLLATE NOCASE);
+INSERT INTO t VALUES ('x', 1);
+INSERT OR REPLACE INTO t VALUES ('X', 2);
+SELECT a, n FROM t;
+
+--! case 76y adversarial unmatched: A literal text for an integer column, by whose name the query chooses rows
+CREATE TABLE s (y TEXT);
+CREATE TABLE t (n INTEGER);
+INSERT INTO s VALUES ('a'), ('b');
+INSERT INTO t (n) SELECT '008' FROM s WHERE y = 'a';
+INSERT INTO t (n) SELECT '009' AS x FROM s;
+INSERT INTO t (n) SELECT '007' AS x FROM s WHERE x = '007';
+INSERT INTO t (n) SELECT '006' AS x FROM s JOIN s AS r ON x = '006' AND r.y = s.y;
+SELECT n, typeof(n) FROM t;

@@ -653,3 +653,83 @@ INSERT INTO t VALUES (1, 0.5);
 CREATE TABLE u AS SELECT id, r * 2 AS d FROM t;
 INSERT INTO u VALUES (3, 8);
 SELECT id, d FROM u;
+
+--! case 93o adversarial unmatched=PostgreSQL: A trigger counts the rows of its table after each of several
+CREATE TABLE t (id INTEGER PRIMARY KEY, a INTEGER);
+CREATE TABLE log (id INTEGER PRIMARY KEY, n INTEGER);
+CREATE TRIGGER t_count AFTER INSERT ON t BEGIN INSERT INTO log (n) SELECT count(*) FROM t; END;
+INSERT INTO t (a) VALUES (1), (2), (3);
+SELECT id, n FROM log;
+
+--! case 93p adversarial: A trigger counts the rows of its table after each statement of one row
+CREATE TABLE t (id INTEGER PRIMARY KEY, a INTEGER, u TEXT UNIQUE);
+CREATE TABLE log (id INTEGER PRIMARY KEY, n INTEGER, s INTEGER);
+CREATE TRIGGER t_new AFTER INSERT ON t BEGIN INSERT INTO log (n, s) SELECT count(*), sum(a) FROM t; END;
+CREATE TRIGGER t_set AFTER UPDATE ON t BEGIN INSERT INTO log (n, s) SELECT count(*), sum(a) FROM t; END;
+CREATE TRIGGER t_gone AFTER DELETE ON t BEGIN INSERT INTO log (n, s) SELECT count(*), sum(a) FROM t; END;
+INSERT INTO t (a, u) VALUES (1, 'x');
+INSERT INTO t (a, u) VALUES (2, 'y');
+INSERT INTO t (a, u) SELECT 3, 'z' WHERE 1 < 2;
+UPDATE t SET a = 7 WHERE u = 'x';
+UPDATE t SET a = a + 1 WHERE rowid = 2;
+INSERT INTO t (a, u) VALUES (9, 'z') ON CONFLICT (u) DO UPDATE SET a = 10;
+DELETE FROM t WHERE id = 1;
+SELECT id, n, s FROM log;
+
+--! case 93q adversarial unmatched=PostgreSQL: A trigger sums its table after each row of an UPDATE and a DELETE
+CREATE TABLE t (id INTEGER PRIMARY KEY, a INTEGER);
+CREATE TABLE log (id INTEGER PRIMARY KEY, s INTEGER);
+INSERT INTO t VALUES (1, 1), (2, 2), (3, 3);
+CREATE TRIGGER t_set AFTER UPDATE ON t BEGIN INSERT INTO log (s) SELECT sum(a) FROM t; END;
+CREATE TRIGGER t_gone AFTER DELETE ON t BEGIN INSERT INTO log (s) SELECT sum(a) FROM t; END;
+UPDATE t SET a = a * 10;
+DELETE FROM t WHERE id > 1;
+SELECT id, s FROM log;
+
+--! case 93r adversarial fails unmatched=PostgreSQL: A BEFORE trigger reads what an AFTER trigger changes with each row
+CREATE TABLE t (id INTEGER PRIMARY KEY, a INTEGER);
+CREATE TABLE room (free INTEGER);
+INSERT INTO room VALUES (2);
+CREATE TRIGGER t_full BEFORE INSERT ON t BEGIN SELECT RAISE(ABORT, 'full') WHERE (SELECT free FROM room) < 1; END;
+CREATE TRIGGER t_new AFTER INSERT ON t BEGIN UPDATE room SET free = free - 1; END;
+INSERT INTO t VALUES (1, 1);
+INSERT INTO t VALUES (2, 1), (3, 1);
+SELECT id FROM t;
+SELECT free FROM room;
+
+--! case 93s adversarial unmatched=PostgreSQL: A newer trigger is fired first
+CREATE TABLE t (id INTEGER PRIMARY KEY, a INTEGER);
+CREATE TABLE log (id INTEGER PRIMARY KEY, what TEXT);
+CREATE TABLE other (n INTEGER);
+CREATE TRIGGER t_a AFTER INSERT ON t BEGIN INSERT INTO log (what) VALUES ('first made'); END;
+CREATE TRIGGER t_x AFTER INSERT ON t BEGIN INSERT INTO other VALUES (new.id); END;
+CREATE TRIGGER t_b AFTER INSERT ON t BEGIN INSERT INTO log (what) VALUES ('second made'); END;
+CREATE TRIGGER t_c AFTER INSERT ON t BEGIN INSERT INTO log (what) SELECT 'third made, ' || count(*) FROM log; END;
+CREATE TRIGGER t_u AFTER UPDATE ON t BEGIN INSERT INTO log (what) VALUES ('changed'); END;
+INSERT INTO t VALUES (1, 1), (2, 1);
+UPDATE t SET a = 3;
+SELECT id, what FROM log;
+
+--! case 93t adversarial: Newer triggers are fired first, whose names are in that order, or that touch other tables
+CREATE TABLE t (id INTEGER PRIMARY KEY, a INTEGER);
+CREATE TABLE log (id INTEGER PRIMARY KEY, what TEXT);
+CREATE TABLE other (n INTEGER);
+CREATE TRIGGER t_c AFTER INSERT ON t BEGIN INSERT INTO log (what) VALUES ('first made'); END;
+CREATE TRIGGER t_x AFTER INSERT ON t BEGIN INSERT INTO other VALUES (new.id); END;
+CREATE TRIGGER t_b AFTER INSERT ON t BEGIN INSERT INTO log (what) VALUES ('second made'); END;
+CREATE TRIGGER t_a AFTER INSERT ON t BEGIN INSERT INTO log (what) SELECT 'third made, ' || count(*) FROM log; END;
+INSERT INTO t VALUES (1, 1), (2, 1);
+DROP TRIGGER t_b;
+INSERT INTO t VALUES (3, 1);
+SELECT id, what FROM log;
+
+--! case 93u adversarial unmatched=PostgreSQL: Rows that a foreign key deletes are counted by a trigger
+PRAGMA foreign_keys = ON;
+CREATE TABLE p (id INTEGER PRIMARY KEY);
+CREATE TABLE c (id INTEGER PRIMARY KEY, p INTEGER REFERENCES p ON DELETE CASCADE);
+CREATE TABLE log (id INTEGER PRIMARY KEY, n INTEGER);
+CREATE TRIGGER c_gone AFTER DELETE ON c BEGIN INSERT INTO log (n) SELECT count(*) FROM c; END;
+INSERT INTO p VALUES (1), (2);
+INSERT INTO c VALUES (1, 1), (2, 1), (3, 2);
+DELETE FROM p WHERE id = 1;
+SELECT id, n FROM log;
