@@ -103,16 +103,18 @@ fn written_rows<'a>(
 }
 
 /// Literal texts among the results of a query, for columns that store them as numbers. The results decide nothing else:
-/// neither the order nor which rows are equal.
+/// neither the order nor which rows are equal, nor, by their names in WHERE and ON, which rows there are.
 fn numbers_in_texts<'a>(table: &Table, positions: &[usize], select: &'a Select<'a>) -> Vec<(&'a Expr<'a>, Number)> {
-    let (OneSelect::Select { columns, distinctness: None, group_by: None, .. }, None, None) =
+    let (OneSelect::Select { columns, distinctness: None, group_by: None, from, where_clause, .. }, None, None) =
         (&select.body.select, &select.body.compounds, &select.order_by)
     else {
         return vec![];
     };
+    let may_be_named = where_clause.is_some() || from.as_ref().is_some_and(|from| from.joins.is_some());
     let mut found = vec![];
     for (column, position) in columns.iter().zip(positions) {
         match column {
+            ResultColumn::Expr(_, Some(_)) if may_be_named => {}
             ResultColumn::Expr(expr, _) => assign::numbers_in_texts(&table.columns[*position], expr, &mut found),
             // It has a number of columns of its own.
             _ => return vec![],

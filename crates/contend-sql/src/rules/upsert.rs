@@ -89,11 +89,15 @@ pub(crate) fn upsert<'a>(tr: &mut Tr<'a>, table: &'a Table, upsert: &'a Upsert<'
     }
 }
 
+/// Whether a key is the rowid, which the server numbers.
+fn is_numbered(table: &Table, positions: &[usize], set: &[usize]) -> bool {
+    table.rowid.is_some_and(|r| set == [r] && !positions.contains(&r))
+}
+
 /// The only key with which new rows can conflict.
 fn only_key<'a>(tr: &Tr<'a>, table: &'a Table, positions: &[usize]) -> R<&'a [usize]> {
     let catalogue = tr.input.catalogue;
-    let is_numbered = |set: &[usize]| table.rowid.is_some_and(|r| set == [r] && !positions.contains(&r));
-    let mut sets = catalogue.unique_sets(table).filter(|set| !is_numbered(set));
+    let mut sets = catalogue.unique_sets(table).filter(|set| !is_numbered(table, positions, set));
     match (sets.next(), sets.next()) {
         _ if catalogue.has_odd_unique_index(table) => {
             no(Id::Upsert, "CONFLICT", "a unique index over part of the rows or an expression could conflict too")
@@ -145,14 +149,38 @@ pub(crate) fn conflict_target(tr: &mut Tr, table: &Table, upsert: &Upsert) -> R<
     }
 }
 
+/// The collation of a column in a unique key: that of its index, which may be another one than the column's.
+fn collation_in(tr: &Tr, table: &Table, key: &[usize], position: usize) -> R<Collation> {
+    let own = |p: &usize| table.columns[*p].collation;
+    let is_same = |set: &[usize]| set.len() == key.len() && set.iter().all(|p| key.contains(p));
+    let mut indexes = tr.input.catalogue.indexes.iter().filter(|i| i.unique && !i.partial && i.table == table.name);
+    let index = indexes.find(|index| index.columns.as_deref().is_some_and(is_same));
+    match index.filter(|_| !table.unique.iter().any(|set| is_same(set))) {
+        Some(index) if index.ignores_case != key.iter().any(|p| own(p) == Collation::NoCase) => match key {
+            [_] => Ok(if index.ignores_case { Collation::NoCase } else { Collation::Binary }),
+            _ => no(Id::Collation, "CONFLICT", "an index of several columns has other collations than they have"),
+        },
+        _ => Ok(own(&position)),
+    }
+}
+
+/// Whether a unique key compares texts by another collation than BINARY.
+fn is_collated(tr: &Tr, table: &Table, key: &[usize]) -> R<bool> {
+    for position in key {
+        if collation_in(tr, table, key, *position)? != Collation::Binary {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
 pub(crate) fn put_target(tr: &mut Tr, table: &Table, target: Option<&[usize]>) -> R<()> {
     let Some(target) = target else { return Ok(()) };
     tr.put("(");
     tr.list(target, |tr, p| {
-        let column = &table.columns[*p];
         let start = tr.at();
-        tr.name(&column.name)?;
-        match column.collation {
+        tr.name(&table.columns[*p].name)?;
+        match collation_in(tr, table, target, *p)? {
             Collation::Binary => {}
             // The term of its unique index.
             Collation::NoCase if tr.postgres => tr.wrap(start, FOLD_POSTGRES.0, FOLD_POSTGRES.1),
@@ -172,8 +200,7 @@ pub(crate) fn only_conflict(tr: &mut Tr, table: &Table, positions: &[usize], tar
     for set in tr.input.catalogue.unique_sets(table) {
         let mut sorted = set.to_vec();
         sorted.sort_unstable();
-        let numbered = table.rowid.is_some_and(|r| set == [r] && !positions.contains(&r));
-        if !numbered && target.is_some_and(|t| t != sorted) {
+        if !is_numbered(table, positions, set) && target.is_some_and(|t| t != sorted) {
             return no(Id::Upsert, "CONFLICT", "another unique key could conflict, and MariaDB would update then too");
         }
     }
@@ -238,7 +265,7 @@ pub(crate) fn replace<'a>(tr: &mut Tr<'a>, table: &'a Table, written: &Written<'
     if only.is_none() && sets.any(|other| other != target) {
         return delete_conflicting(tr, table, written);
     }
-    if target.iter().any(|p| table.columns[*p].collation != Collation::Binary) {
+    if is_collated(tr, table, target)? {
         return no(Id::Collation, "REPLACE", "the key ignores case");
     }
     tr.put(" ON CONFLICT ");
@@ -284,7 +311,7 @@ fn delete_conflicting<'a>(tr: &mut Tr<'a>, table: &'a Table, written: &Written<'
     let sets: Vec<Vec<usize>> = tr.input.catalogue.unique_sets(table).map(<[usize]>::to_vec).collect();
     for set in sets {
         let given = |p: &usize| positions.iter().position(|q| q == p).map(|at| &row[at]);
-        if set.iter().any(|p| table.columns[*p].collation != Collation::Binary) {
+        if is_collated(tr, table, &set)? {
             return no(Id::Collation, "REPLACE", "the key ignores case");
         }
         // A key that contains NULL conflicts with no row.

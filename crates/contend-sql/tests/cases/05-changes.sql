@@ -564,7 +564,7 @@ INSERT INTO t (a, n) VALUES ('x', 1), ('X', 2);
 INSERT INTO t (a, n) VALUES ('X', 3) ON CONFLICT (a) DO UPDATE SET n = excluded.n;
 SELECT id, n FROM t;
 
---! case 75u adversarial unmatched: Conflicts by an index of two columns, one of which ignores case, and REPLACE by one
+--! case 75u adversarial unmatched=PostgreSQL: Conflicts by an index of two columns, one of which ignores case, and REPLACE by one
 CREATE TABLE v (id INTEGER PRIMARY KEY, a TEXT, b TEXT, n INTEGER);
 CREATE UNIQUE INDEX w ON v (a COLLATE NOCASE, b);
 INSERT INTO v (a, b, n) VALUES ('x', 'y', 1);
@@ -584,3 +584,15 @@ INSERT INTO t (n) SELECT '009' AS x FROM s;
 INSERT INTO t (n) SELECT '007' AS x FROM s WHERE x = '007';
 INSERT INTO t (n) SELECT '006' AS x FROM s JOIN s AS r ON x = '006' AND r.y = s.y;
 SELECT n, typeof(n) FROM t;
+
+--! case 67y adversarial: Long texts that begin alike are groups and partitions of their own
+CREATE TABLE o (id INTEGER PRIMARY KEY, a TEXT, b BLOB, k TEXT UNIQUE);
+INSERT INTO o VALUES (1, printf('%09000d', 1), x'01', 'p'), (2, printf('%09000d', 2), x'02', 'q'), (3, printf('%09000d', 1), x'01', 'r'), (4, NULL, NULL, NULL);
+--! ordered
+SELECT id, count(*) OVER (PARTITION BY a), sum(id) OVER (PARTITION BY b), count(*) OVER (PARTITION BY k) FROM o ORDER BY id;
+--! ordered
+SELECT max(id), count(*), count(DISTINCT id), group_concat(k, '-') FROM o GROUP BY a HAVING count(*) < 2 ORDER BY max(id);
+--! ordered
+SELECT max(id), count(*), length(a), group_concat(id) FROM o WHERE id <> 1 GROUP BY a, b ORDER BY max(id);
+SELECT k, count(*) FROM o GROUP BY k;
+SELECT length(s), group_concat(id) FROM (SELECT id, a || 'x' AS s FROM o WHERE id < 3) GROUP BY s ORDER BY 2;
