@@ -125,3 +125,24 @@ fn rowid(columns: &[String]) -> Option<&'static str> {
     let is_free = |name: &&str| !columns.iter().any(|column| column.eq_ignore_ascii_case(name));
     ["rowid", "_rowid_", "oid"].into_iter().find(is_free)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_statement_opens_another_file_however_it_is_written() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let other = dir.path().join("other.db");
+        let db = Connection::open(dir.path().join("own.db")).expect("opened");
+        confine(&db).expect("confined");
+        db.execute_batch("CREATE TABLE t (a); VACUUM").expect("its own file");
+        for begin in ["\u{feff}ATTACH", "SELECT 1;;ATTACH DATABASE", "VACUUM main INTO"] {
+            let sql = format!("{begin} '{}'", other.display());
+            let sql = if begin.contains("VACUUM") { sql } else { format!("{sql} AS other") };
+            let refused = db.execute_batch(&sql).expect_err("refused").sqlite_error_code();
+            assert_eq!(refused, Some(rusqlite::ErrorCode::AuthorizationForStatementDenied), "{sql}");
+        }
+        assert!(!other.exists());
+    }
+}
