@@ -234,6 +234,16 @@ fn group_term<'a>(tr: &mut Tr<'a>, term: &'a Expr<'a>, columns: &'a [ResultColum
     if matches!(value.ty, Ty::Any | Ty::Tagged) {
         return no(Id::MixedTypes, "GROUP", format!("grouping by values {}", value.ty.word()));
     }
+    // MariaDB would put rows together whose texts begin alike.
+    if order::is_long(tr, term, value)? {
+        match order::column_of(tr, term)? {
+            Some(_) => {
+                let again = format!(", SHA2({}, 256)", &tr.out.sql[start..]);
+                tr.put(&again);
+            }
+            None => order::sorted(tr, value),
+        }
+    }
     Ok(())
 }
 
