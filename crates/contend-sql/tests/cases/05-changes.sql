@@ -490,7 +490,7 @@ UPDATE t SET id = -5 WHERE id = 1;
 INSERT INTO t (a) VALUES ('last') ON CONFLICT DO NOTHING;
 SELECT id, a FROM t;
 
---! case 75q adversarial: Rows are stored after keys that an upsert moved past the counter
+--! case 75q adversarial unmatched=MariaDB: Rows are stored after keys that an upsert moved past the counter
 CREATE TABLE t (id INTEGER PRIMARY KEY, u TEXT UNIQUE, n INTEGER);
 INSERT INTO t (u) VALUES ('x'), ('y');
 INSERT INTO t (id, u) VALUES (3, 'y') ON CONFLICT (id) DO UPDATE SET n = 7 ON CONFLICT (u) DO UPDATE SET id = 4, n = 8;

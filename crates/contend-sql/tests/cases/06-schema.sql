@@ -723,7 +723,7 @@ DROP TRIGGER t_b;
 INSERT INTO t VALUES (3, 1);
 SELECT id, what FROM log;
 
---! case 93u adversarial unmatched=PostgreSQL: Rows that a foreign key deletes are counted by a trigger
+--! case 93u adversarial unmatched: Rows that a foreign key deletes are counted by a trigger
 PRAGMA foreign_keys = ON;
 CREATE TABLE p (id INTEGER PRIMARY KEY);
 CREATE TABLE c (id INTEGER PRIMARY KEY, p INTEGER REFERENCES p ON DELETE CASCADE);
