@@ -296,6 +296,12 @@ fn on_conflict<'a>(
     clause: Option<&'a Upsert<'a>>,
     written: Written<'_, 'a>,
 ) -> R<()> {
+    let skips =
+        written.or == Some(ResolveType::Ignore) || clause.is_some_and(|u| matches!(u.do_clause, UpsertDo::Nothing));
+    let on_update = |trigger: &Trigger| trigger.event == Event::Update;
+    if !tr.postgres && !written.ignore && skips && tr.input.catalogue.triggers_of(table).any(on_update) {
+        return no(Id::Triggers, "INSERT", "MariaDB would fire the triggers of UPDATE for rows that are skipped");
+    }
     match (written.or, clause) {
         (_, clause) if written.ignore => {
             tr.fire(Id::OrIgnore);

@@ -5,8 +5,7 @@ use crate::parse::tree::{Expr, Limit, ResultColumn, SortOrder, SortedColumn};
 use crate::parse::{LimitForm, limit_form};
 use crate::refuse::{R, no};
 use crate::rules::literals::{bare, literal_number};
-use crate::rules::{Id, collations, columns, indexes, tagged};
-use crate::scope::{Columns, Found};
+use crate::rules::{Id, collations, columns, tagged};
 use crate::types::{Collation, Number, Strength, Ty, Val};
 
 pub(crate) fn order_term<'a>(
@@ -128,31 +127,6 @@ pub(crate) fn direction(tr: &mut Tr, from: usize, value: Val, term: &SortedColum
         tr.put(if first { " NULLS FIRST" } else { " NULLS LAST" });
     }
     Ok(())
-}
-
-/// Whether MariaDB may compare only the beginnings of such values where it groups sorted rows: all but numbers and columns
-/// in keys, which are short.
-pub(crate) fn is_long<'a>(tr: &Tr<'a>, expr: &'a Expr<'a>, value: Val) -> R<bool> {
-    if tr.postgres || value.ty.numeric() || value.ty == Ty::Null {
-        return Ok(false);
-    }
-    let Some(found) = column_of(tr, expr)? else { return Ok(true) };
-    Ok(match &tr.known.scopes[found.scope].sources[found.source].columns {
-        Columns::Table(table) => match table.columns.get(found.column) {
-            Some(column) => indexes::key_characters(tr.input.catalogue, table, found.column, column.size).is_none(),
-            None => true,
-        },
-        Columns::Query(_) => true,
-    })
-}
-
-/// The column that an expression is.
-pub(crate) fn column_of<'a>(tr: &Tr<'a>, expr: &'a Expr<'a>) -> R<Option<Found>> {
-    match bare(expr) {
-        Expr::Id(id) => tr.find(None, &plain(id.0)),
-        Expr::Qualified(table, column) => tr.find(Some(&plain(table.0)), &plain(column.0)),
-        _ => Ok(None),
-    }
 }
 
 /// MariaDB sorts texts and blobs by their beginnings.

@@ -235,8 +235,8 @@ fn group_term<'a>(tr: &mut Tr<'a>, term: &'a Expr<'a>, columns: &'a [ResultColum
         return no(Id::MixedTypes, "GROUP", format!("grouping by values {}", value.ty.word()));
     }
     // MariaDB would put rows together whose texts begin alike.
-    if order::is_long(tr, term, value)? {
-        match order::column_of(tr, term)? {
+    if windows::is_long(tr, term, value)? {
+        match windows::column_of(tr, term)? {
             Some(_) => {
                 let again = format!(", SHA2({}, 256)", &tr.out.sql[start..]);
                 tr.put(&again);

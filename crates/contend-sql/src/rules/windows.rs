@@ -6,9 +6,9 @@ use crate::parse::tree::{
 };
 use crate::refuse::{R, no};
 use crate::rules::choices::unify;
-use crate::rules::literals::literal_number;
-use crate::rules::{Id, order};
-use crate::scope::Grouping;
+use crate::rules::literals::{bare, literal_number};
+use crate::rules::{Id, indexes, order};
+use crate::scope::{Columns, Found, Grouping};
 use crate::types::{Affinity, Collation, Number, Strength, Ty, Val};
 
 /// Translates a function that requires OVER; `None` for other names.
@@ -208,7 +208,7 @@ fn window_written<'a>(tr: &mut Tr<'a>, window: &'a Window<'a>) -> R<()> {
                 return no(Id::Collation, "PARTITION", "a partition under a collation that ignores case");
             }
             // MariaDB would put rows together whose texts begin alike.
-            if order::is_long(tr, expr, value)? {
+            if is_long(tr, expr, value)? {
                 tr.wrap(start, "SHA2(", ", 256)");
             }
             Ok(())
@@ -290,4 +290,29 @@ fn bound<'a>(tr: &mut Tr<'a>, bound: &'a FrameBound<'a>) -> R<()> {
     }
     tr.put(word);
     Ok(())
+}
+
+/// Whether MariaDB may compare only the beginnings of such values where it groups sorted rows: all but numbers and columns
+/// in keys, which are short.
+pub(crate) fn is_long<'a>(tr: &Tr<'a>, expr: &'a Expr<'a>, value: Val) -> R<bool> {
+    if tr.postgres || value.ty.numeric() || value.ty == Ty::Null {
+        return Ok(false);
+    }
+    let Some(found) = column_of(tr, expr)? else { return Ok(true) };
+    Ok(match &tr.known.scopes[found.scope].sources[found.source].columns {
+        Columns::Table(table) => match table.columns.get(found.column) {
+            Some(column) => indexes::key_characters(tr.input.catalogue, table, found.column, column.size).is_none(),
+            None => true,
+        },
+        Columns::Query(_) => true,
+    })
+}
+
+/// The column that an expression is.
+pub(crate) fn column_of<'a>(tr: &Tr<'a>, expr: &'a Expr<'a>) -> R<Option<Found>> {
+    match bare(expr) {
+        Expr::Id(id) => tr.find(None, &plain(id.0)),
+        Expr::Qualified(table, column) => tr.find(Some(&plain(table.0)), &plain(column.0)),
+        _ => Ok(None),
+    }
 }

@@ -733,3 +733,12 @@ INSERT INTO p VALUES (1), (2);
 INSERT INTO c VALUES (1, 1), (2, 1), (3, 2);
 DELETE FROM p WHERE id = 1;
 SELECT id, n FROM log;
+
+--! case 93v adversarial unmatched=MariaDB: Rows that OR IGNORE and DO NOTHING skip fire no trigger
+CREATE TABLE t (id INTEGER PRIMARY KEY, u TEXT UNIQUE, n INTEGER);
+CREATE TABLE log (id INTEGER PRIMARY KEY, t INTEGER);
+CREATE TRIGGER t_set AFTER UPDATE ON t BEGIN INSERT INTO log (t) VALUES (new.id); END;
+INSERT INTO t VALUES (1, 'x', 1);
+INSERT INTO t (u, n) VALUES ('x', 5) ON CONFLICT DO NOTHING;
+INSERT OR IGNORE INTO t (u, n) VALUES ('x', 5);
+SELECT id, t FROM log;
