@@ -5,6 +5,7 @@
 mod support;
 
 mod config;
+mod crash;
 mod flask;
 mod found;
 mod fresh;

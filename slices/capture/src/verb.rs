@@ -91,7 +91,7 @@ struct AnonymiseArgs {
 
 #[derive(Parser)]
 struct ToWorkloadArgs {
-    /// The capture; workload.toml and study.toml are written into it
+    /// The capture; workload.toml, study.toml and crash.toml are written into it
     #[arg(value_hint = ValueHint::DirPath)]
     dir: PathBuf,
     /// The database that they are about, by its path or name [default: the one with the most lock errors]
@@ -159,6 +159,7 @@ fn capture(args: &CaptureArgs) -> Result<u8> {
                 contend::tell!("contend: The study has {share}. What is left out: contend capture to-workload {dir}");
             }
             contend::tell!("contend: What would have helped: contend run {dir} --quick");
+            contend::tell!("contend: What a crash would take: contend run {dir}/crash.toml");
         }
         Err(why) => contend::tell!("contend: No study can be made of it: {why:#}"),
     }
@@ -171,7 +172,8 @@ fn write_study(dir: &Path, database: Option<&Path>) -> Result<Written> {
     manifest.needs_sqlite("A workload")?;
     let mut written = workload::write(dir, &manifest, Trace::read(dir, &manifest)?, database)?;
     rows::replace(dir, std::mem::take(&mut written.rows))?;
-    for (name, text) in [("workload.toml", &written.workload), ("study.toml", &written.study)] {
+    let files = [("workload.toml", &written.workload), ("study.toml", &written.study), ("crash.toml", &written.crash)];
+    for (name, text) in files {
         write_private(&dir.join(name), text.as_bytes())?;
     }
     Ok(written)
@@ -221,6 +223,8 @@ fn to_workload(args: &ToWorkloadArgs) -> Result<u8> {
     written.chosen.iter().for_each(|chosen| contend::tell!("contend: {chosen}"));
     contend::tell!("contend: The study has {}.", written.share.words());
     let dir = args.dir.display();
-    print(&format!("{dir}/workload.toml\n{dir}/study.toml\nRun it: contend run {dir} --quick\n"))?;
+    print(&format!(
+        "{dir}/workload.toml\n{dir}/study.toml\n{dir}/crash.toml\nRun it: contend run {dir} --quick\nWith power cuts: contend run {dir}/crash.toml\n"
+    ))?;
     Ok(OK)
 }

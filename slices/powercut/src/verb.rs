@@ -13,6 +13,10 @@ use std::path::{Path, PathBuf};
 
 /// Inspect what a power cut left
 #[derive(Parser)]
+#[command(after_help = "Power is cut by a study:
+  contend run durability --quick          what each engine loses with its settings
+  contend run capture-1/crash.toml        what your own captured program would lose
+  contend run my-study.toml               kind = \"powercut\" (docs/study-file.md)")]
 pub enum DurabilityVerb {
     /// Rebuild a failed image, bit for bit, and print how to open it
     Replay(ReplayArgs),

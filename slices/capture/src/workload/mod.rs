@@ -14,6 +14,7 @@ mod answers;
 mod arguments;
 mod carried;
 mod contenders;
+mod crash;
 pub mod generator;
 mod kinds;
 mod lists;
@@ -62,10 +63,12 @@ use std::path::Path;
 use std::rc::Rc;
 use tempfile::NamedTempFile;
 
-/// The two files, and what they leave out, as sentences.
+/// The files, and what they leave out, as sentences.
 pub struct Written {
     pub workload: String,
     pub study: String,
+    /// The study with power cuts.
+    pub crash: String,
     pub left_out: Vec<String>,
     pub share: Share,
     /// Which of several databases it is about, as a sentence.
@@ -156,7 +159,8 @@ pub fn write(dir: &Path, manifest: &Manifest, trace: Trace, wanted: Option<&Path
         &Captured { known, now, longest, share: share_of, has_rows, carries, differ: &differ, servers: &servers },
         &roles,
     );
-    Ok(Written { workload, study, left_out, share, chosen, rows: files })
+    let crash = crash::study(now, &manifest.program());
+    Ok(Written { workload, study, crash, left_out, share, chosen, rows: files })
 }
 
 /// The workload of these transactions.
