@@ -22,10 +22,6 @@ const BY_HAND: &[(&str, &str)] = &[
         "docs/study-languages.md: | | point read, 1 client | durable insert, 8 clients | WordPress's public mix, 8 clients |",
         "a quick run whose record is gone; the study has no published figures, so its page has no marks",
     ),
-    (
-        "docs/study-wordpress-http.md: | | operations per second | half of them take at most |",
-        "a quick run whose record is gone; the study has no published figures, so its page has no marks",
-    ),
 ];
 
 /// Tables outside generated blocks: head and cells of the body.
