@@ -596,3 +596,8 @@ SELECT max(id), count(*), count(DISTINCT id), group_concat(k, '-') FROM o GROUP 
 SELECT max(id), count(*), length(a), group_concat(id) FROM o WHERE id <> 1 GROUP BY a, b ORDER BY max(id);
 SELECT k, count(*) FROM o GROUP BY k;
 SELECT length(s), group_concat(id) FROM (SELECT id, a || 'x' AS s FROM o WHERE id < 3) GROUP BY s ORDER BY 2;
+
+--! case 53q adversarial: The average of integers beyond 2^53
+CREATE TABLE t (id INTEGER PRIMARY KEY, n INTEGER);
+INSERT INTO t VALUES (1, 9223372036854775807), (2, -9223372036854775808);
+SELECT avg(n) FROM t;
