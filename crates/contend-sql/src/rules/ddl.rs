@@ -361,6 +361,7 @@ pub(crate) fn alter_table<'a>(tr: &mut Tr<'a>, name: &'a QualifiedName<'a>, body
             tr.name(&table.columns[position].name)
         }
         AlterTableBody::AddColumn(definition) => {
+            needs_no_rows(tr, definition)?;
             tr.put(" ADD COLUMN ");
             let mut wider = table.clone();
             wider.columns.push(crate::catalogue::read_column(definition)?);
@@ -375,6 +376,39 @@ pub(crate) fn alter_table<'a>(tr: &mut Tr<'a>, name: &'a QualifiedName<'a>, body
             written
         }
         _ => no(Id::AlterTable, name.name.0, "this form of ALTER TABLE"),
+    }
+}
+
+/// Refuses a new column that SQLite adds to a table without rows only, where the server would give the rows values.
+fn needs_no_rows(tr: &Tr, definition: &ColumnDefinition) -> R<()> {
+    let refused = |why: &str| no(Id::AlterTable, definition.col_name.0, why);
+    let (mut needed, mut given) = (false, false);
+    for constraint in definition.constraints {
+        match &constraint.constraint {
+            ColumnConstraint::NotNull { nullable: false, .. } => needed = true,
+            ColumnConstraint::Default(value) => match crate::rules::literals::bare(value) {
+                Expr::Literal(Literal::CurrentDate | Literal::CurrentTime | Literal::CurrentTimestamp) => {
+                    return refused(
+                        "a new column with the time as its default, which SQLite adds only if there are no rows",
+                    );
+                }
+                Expr::Literal(literal) => given |= !matches!(literal, Literal::Null),
+                Expr::Id(_) | Expr::Name(_) => given = true,
+                _ if literal_number(value).is_some() => given = true,
+                _ => {
+                    return refused(
+                        "a new column with an expression as its default, which SQLite adds only if there are no rows",
+                    );
+                }
+            },
+            ColumnConstraint::Generated { .. } => given = true,
+            _ => {}
+        }
+    }
+    // PostgreSQL reports an error, too, if there are rows.
+    match needed && !given && !tr.postgres {
+        true => refused("a NOT NULL column without a default, which SQLite adds only if there are no rows"),
+        false => Ok(()),
     }
 }
 

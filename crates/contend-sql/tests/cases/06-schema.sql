@@ -742,3 +742,24 @@ INSERT INTO t VALUES (1, 'x', 1);
 INSERT INTO t (u, n) VALUES ('x', 5) ON CONFLICT DO NOTHING;
 INSERT OR IGNORE INTO t (u, n) VALUES ('x', 5);
 SELECT id, t FROM log;
+
+--! case 90z adversarial unmatched fails: A column is added with the time as its default
+CREATE TABLE t (a INTEGER);
+INSERT INTO t VALUES (1);
+ALTER TABLE t ADD COLUMN d TEXT DEFAULT CURRENT_TIMESTAMP;
+SELECT count(*) FROM pragma_table_info('t');
+
+--! case 90za adversarial unmatched=MariaDB fails: A column is added that needs a value
+CREATE TABLE t (a INTEGER);
+INSERT INTO t VALUES (1);
+ALTER TABLE t ADD COLUMN n INTEGER NOT NULL;
+SELECT count(*) FROM pragma_table_info('t');
+
+--! case 90zb adversarial: Columns are added that have a constant for the rows that are there
+CREATE TABLE t (a INTEGER);
+INSERT INTO t VALUES (1);
+ALTER TABLE t ADD COLUMN n INTEGER NOT NULL DEFAULT 7;
+ALTER TABLE t ADD COLUMN m INTEGER NOT NULL DEFAULT (-2);
+ALTER TABLE t ADD COLUMN x TEXT DEFAULT word;
+ALTER TABLE t ADD COLUMN y TEXT DEFAULT NULL;
+SELECT * FROM t;
