@@ -10,7 +10,7 @@ use crate::parse::tree::{Expr, Select};
 use crate::refuse::{No, R, no};
 use crate::rules::Id;
 use crate::scope::{Found, Grouping, Known};
-use crate::translation::{Keys, Options, SessionValue, Target};
+use crate::translation::{Keys, Options, ParamType, SessionValue, Target};
 use crate::types::{Affinity, Number, Slot, Strength, Ty, Val};
 
 /// System columns of every PostgreSQL table (its documentation, 5.5).
@@ -376,6 +376,10 @@ impl<'a> Tr<'a> {
         bound.ty = if bound.ty == Ty::Bool { Ty::Int } else { bound.ty };
         let untyped = matches!(ty, Ty::Any | Ty::Null | Ty::Param);
         let given = self.input.options.bound.get(usize::from(bound.number).wrapping_sub(1));
+        if untyped && given == Some(&ParamType::Null) {
+            self.put("NULL");
+            return Ok(Val::of(Ty::Null));
+        }
         let (ty, bound) = match given.and_then(|given| Ty::of_parameter(*given)) {
             Some(given) if untyped => (given, Slot { ty: given, ..bound }),
             _ => (ty, bound),

@@ -31,7 +31,7 @@ impl Catalogue {
             ParamType::Number => Ty::Number,
             ParamType::Text => Ty::Text,
             ParamType::Blob => Ty::Blob,
-            ParamType::Unknown => Ty::Any,
+            ParamType::Null | ParamType::Unknown => Ty::Any,
         };
         self.held.push((table.to_string(), column.to_string(), ty));
     }

@@ -52,6 +52,7 @@ pub(crate) mod upsert;
 pub(crate) mod values;
 pub(crate) mod views;
 pub(crate) mod windows;
+pub(crate) mod wordpress;
 pub(crate) mod words;
 
 /// A rule of translation.
@@ -269,7 +270,7 @@ const RULES: &[Rule] = &[
     rule("cast", "CAST between integers, reals and texts.", EXACT, EXACT),
     rule("functions", "Scalar functions that have a translation.", EXACT, EXACT),
     rule("mathematics", "exp(), ln(), log(), log10(), pow(), sin() and the like, as SQLITE_ENABLE_MATH_FUNCTIONS has them: NULL for what is no number or outside of the domain. sqrt(), mod(), ceil(), floor(), trunc(), degrees(), radians() and pi() are exact, under `functions`; log2() and the hyperbolic functions are refused.", Handling::Fires(Certainty::Equivalent("equal to the last digits: the server's library computes them; a result at the limits of doubles is an error")), Handling::Fires(Certainty::Equivalent("equal to the last digits: the server's library computes them; a result beyond all doubles is an error"))),
-    rule("application-functions", "Functions that Django defines on SQLite, by the function pack: dates and times in the zone of the connection (`django_date_trunc`), moments plus and minus durations, BITXOR, COT, LPAD, RPAD, MD5, SHA224 to SHA512, SHA1 on MariaDB, RAND (also without it), REPEAT, REVERSE. Others are refused, also STDDEV_POP and VAR_POP, which Python computes with fractions.", Handling::Fires(Certainty::Equivalent("functions of these names are Django's")), Handling::Fires(Certainty::Equivalent("functions of these names are Django's"))),
+    rule("application-functions", "Functions that Django defines on SQLite, by the function pack: dates and times in the zone of the connection (`django_date_trunc`), moments plus and minus durations, BITXOR, COT, LPAD, RPAD, MD5, SHA224 to SHA512, SHA1 on MariaDB, RAND (also without it), REPEAT, REVERSE; and of WordPress's plugin YEAR, MONTH, DAY, DAYOFMONTH, HOUR, MINUTE, SECOND, WEEK, WEEKDAY, DAYOFWEEK. Others are refused, also STDDEV_POP and VAR_POP, which Python computes with fractions.", Handling::Fires(Certainty::Equivalent("functions of these names are Django's, or those of WordPress's plugin in UTC")), Handling::Fires(Certainty::Equivalent("functions of these names are Django's, or those of WordPress's plugin in UTC"))),
     rule("session-values", "last_insert_rowid(), changes(), total_changes(), as placeholders for which the session binds its own values; refused where nothing answers for it.", EXACT, EXACT),
     rule("random", "random() is a 64-bit integer.", EXACT, Handling::Fires(Certainty::Equivalent("53 random bits"))),
     rule("aggregates", "count, sum, total, avg, min, max.", EXACT, EXACT),
@@ -278,7 +279,7 @@ const RULES: &[Rule] = &[
     rule("windows", "Window functions and OVER.", EXACT, EXACT),
     rule("dates", "Dates are text in UTC, as SQLite's; modifiers are literals.", Handling::Fires(Certainty::Equivalent("years 1 to 9999, before and after modifiers; texts that only SQLite reads, such as the 31st of a shorter month or the hour 24, are errors: without the function pack also an offset from UTC and a Julian day")), Handling::Fires(Certainty::Equivalent("years 1 to 9999, before and after modifiers; texts that only SQLite reads, such as the 31st of a shorter month or the hour 24, are errors: without the function pack also an offset from UTC and a Julian day"))),
     rule("current-time", "The time now, as UTC text.", EXACT, EXACT),
-    rule("json", "json_array(), json_object(), json_group_array(), json_quote() of values of known type; with the function pack json_valid() of a text that is not NULL.", EXACT, EXACT),
+    rule("json", "json_array(), json_object(), json_group_array(), json_quote() of values of known type; with the function pack json_valid() of a text that is not NULL, and json_extract() inside of the others.", EXACT, Handling::Fires(Certainty::Equivalent("no text but one that json_extract() finds has a control character whose code has a letter, such as U+001F"))),
     rule("json-paths", "json_extract(), ->, ->>, json_type(), json_array_length(), json() and json_each(), by the function pack; refused without it. Right of -> and ->> only literals.", Handling::Fires(Certainty::Equivalent("JSON as RFC 8259 has it, at most 1,000 deep; what only SQLite reads is an error")), Handling::Fires(Certainty::Equivalent("JSON as RFC 8259 has it, at most 31 deep; what only SQLite reads is an error"))),
     rule("table-functions", "Table-valued functions other than json_each() and pragma_table_info().", Handling::Refuses, Handling::Refuses),
     rule("alias-in-expression", "A name that is no column but an alias of the select list stands for its expression.", EXACT, EXACT),

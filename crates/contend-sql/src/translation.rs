@@ -153,13 +153,22 @@ pub enum ParamType {
     Number,
     Text,
     Blob,
+    /// Of a bound value only: it is NULL.
+    Null,
     /// Not determined by the statement.
     Unknown,
 }
 
 impl ParamType {
-    const ALL: [ParamType; 6] =
-        [ParamType::Integer, ParamType::Real, ParamType::Number, ParamType::Text, ParamType::Blob, ParamType::Unknown];
+    const ALL: [ParamType; 7] = [
+        ParamType::Integer,
+        ParamType::Real,
+        ParamType::Number,
+        ParamType::Text,
+        ParamType::Blob,
+        ParamType::Null,
+        ParamType::Unknown,
+    ];
 
     /// The word of SQLite's types for it: `integer`.
     pub fn word(self) -> &'static str {
@@ -169,6 +178,7 @@ impl ParamType {
             ParamType::Number => "number",
             ParamType::Text => "text",
             ParamType::Blob => "blob",
+            ParamType::Null => "null",
             ParamType::Unknown => "unknown",
         }
     }
@@ -187,7 +197,7 @@ impl ParamType {
             ParamType::Number => integers + reals,
             ParamType::Text => texts,
             ParamType::Blob => blobs,
-            ParamType::Unknown => 0,
+            ParamType::Null | ParamType::Unknown => 0,
         };
         let number = match (integers, reals) {
             (_, 0) => ParamType::Integer,
@@ -210,6 +220,7 @@ impl ParamType {
             ParamType::Real | ParamType::Number => texts + blobs == 0,
             ParamType::Text => integers + reals + blobs == 0,
             ParamType::Blob => integers + reals + texts == 0,
+            ParamType::Null => integers + reals + texts + blobs == 0,
             ParamType::Unknown => [integers + reals, texts, blobs].into_iter().filter(|count| *count > 0).count() < 2,
         }
     }

@@ -53,7 +53,7 @@ impl Ty {
             ParamType::Real => Some(Ty::Real),
             ParamType::Text => Some(Ty::Text),
             ParamType::Blob => Some(Ty::Blob),
-            ParamType::Number | ParamType::Unknown => None,
+            ParamType::Number | ParamType::Null | ParamType::Unknown => None,
         }
     }
 

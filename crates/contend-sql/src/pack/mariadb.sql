@@ -442,6 +442,23 @@ CREATE OR REPLACE FUNCTION contend_sql.json_tagged(x LONGTEXT CHARACTER SET utf8
   RETURN CASE contend_sql.json_kind(x) WHEN 'text' THEN CONCAT('t', JSON_UNQUOTE(x) COLLATE utf8mb4_nopad_bin) WHEN 'true' THEN 'i1' WHEN 'false' THEN 'i0'
     WHEN 'null' THEN NULL WHEN 'object' THEN CONCAT('t', x) WHEN 'array' THEN CONCAT('t', x) ELSE contend_sql.number_tagged(x) END;
 
+-- A text as JSON: JSON_QUOTE() writes \u001F, SQLite \u001f.
+CREATE OR REPLACE FUNCTION contend_sql.json_string(x LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin) RETURNS LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin DETERMINISTIC NO SQL
+BEGIN
+  DECLARE quoted LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin DEFAULT JSON_QUOTE(x) COLLATE utf8mb4_nopad_bin;
+  DECLARE codes VARCHAR(18) DEFAULT IF(quoted REGEXP '\\u00[01][A-F]', '0B0E0F1A1B1C1D1E1F', '');
+  WHILE codes <> '' DO
+    SET quoted = REGEXP_REPLACE(quoted, CONCAT('(?<!\\)((?:\\\\)*)\\u00', LEFT(codes, 2)), CONCAT('\1\\u00', LOWER(LEFT(codes, 2))));
+    SET codes = SUBSTRING(codes, 3);
+  END WHILE;
+  RETURN quoted;
+END;
+
+-- The value that JSON is to SQLite, as JSON again.
+CREATE OR REPLACE FUNCTION contend_sql.json_quoted(x LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin) RETURNS LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin DETERMINISTIC NO SQL
+  RETURN COALESCE(CASE contend_sql.json_kind(x) WHEN 'text' THEN contend_sql.json_string(JSON_UNQUOTE(x) COLLATE utf8mb4_nopad_bin)
+    WHEN 'object' THEN x WHEN 'array' THEN x ELSE contend_sql.tagged_text(contend_sql.json_tagged(x)) END, 'null');
+
 -- The rows of json_each() as an array of objects.
 CREATE OR REPLACE FUNCTION contend_sql.json_items(x LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin) RETURNS LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin DETERMINISTIC NO SQL
 BEGIN

@@ -86,6 +86,19 @@ fn text_of(expr: &Expr) -> Option<String> {
     }
 }
 
+/// A text between double quotes, if it names no column.
+fn quoted<'a>(tr: &mut Tr<'a>, expr: &'a Expr<'a>) -> R<Option<String>> {
+    let Expr::Id(id) = bare(expr) else { return Ok(None) };
+    let name = plain(id.0);
+    if !id.0.starts_with('"') || tr.known.mixed(&name).is_some() || tr.find(None, &name)?.is_some() {
+        return Ok(None);
+    }
+    Ok(tr.known.alias(&name).is_none().then(|| {
+        tr.fire(Id::DoubleQuotedText);
+        name.into_owned()
+    }))
+}
+
 /// Translates a date function; `None` if the name is not one.
 pub(crate) fn date_function<'a>(tr: &mut Tr<'a>, name: &str, token: &'a str, args: &'a [Expr<'a>]) -> R<Option<Val>> {
     let (format, rest) = match (name, args) {
@@ -93,7 +106,7 @@ pub(crate) fn date_function<'a>(tr: &mut Tr<'a>, name: &str, token: &'a str, arg
         ("date", _) => ("%Y-%m-%d".to_string(), args),
         ("time", _) => ("%H:%M:%S".to_string(), args),
         ("julianday" | "unixepoch", _) => (String::new(), args),
-        ("strftime", [format, rest @ ..]) => match text_of(format) {
+        ("strftime", [format, rest @ ..]) => match text_of(format).or(quoted(tr, format)?) {
             Some(format) => (format, rest),
             None => return no(Id::Dates, token, "a format that is not a text literal"),
         },

@@ -6,7 +6,7 @@ use crate::refuse::{R, no};
 use crate::rules::aggregates::Call;
 use crate::rules::literals::literal_number;
 use crate::rules::{
-    Id, aggregates, arithmetic, choices, dates, django, json, maths, printf, session, tagged, texts, words,
+    Id, aggregates, arithmetic, choices, dates, django, json, maths, printf, session, tagged, texts, wordpress, words,
 };
 use crate::types::collation;
 use crate::types::{Affinity, Collation, Number, Strength, Ty, Val, plain_result};
@@ -108,9 +108,14 @@ fn scalar<'a>(tr: &mut Tr<'a>, name: &str, token: &'a str, args: &'a [Expr<'a>],
         ("unhex", [Expr::Literal(Literal::String(text))]) => words::unhex(tr, token, &plain(text)),
         ("zeroblob" | "randomblob", [one]) => texts::made_blob(tr, name, token, one),
         ("typeof", [one]) => texts::type_of(tr, one),
-        _ => {
-            no(Id::Functions, token, format!("the function `{name}` with {} arguments has no translation", args.len()))
-        }
+        _ => match wordpress::wordpress_function(tr, name, token, args)? {
+            Some(value) => Ok(value),
+            None => no(
+                Id::Functions,
+                token,
+                format!("the function `{name}` with {} arguments has no translation", args.len()),
+            ),
+        },
     }
 }
 

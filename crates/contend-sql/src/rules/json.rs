@@ -120,6 +120,9 @@ const MAKERS: [&str; 6] = ["json", "json_array", "json_object", "json_quote", "j
 
 /// Writes a value as JSON text. The result of a JSON function is JSON already.
 pub(crate) fn json_value<'a>(tr: &mut Tr<'a>, token: &str, expr: &'a Expr<'a>) -> R<()> {
+    if json_paths::extracted(tr, expr)? {
+        return Ok(());
+    }
     let made = match expr {
         Expr::FunctionCall { name, .. } => MAKERS.contains(&&*plain(name.0).to_ascii_lowercase()),
         Expr::Binary(_, Operator::ArrowRight, _) => true,

@@ -180,6 +180,21 @@ pub(crate) fn reader<'a>(tr: &mut Tr<'a>, name: &str, token: &'a str, args: &'a 
     Ok(Some(Val::of(ty)))
 }
 
+/// Writes json_extract() of one path inside of JSON: an object or an array stays one. Returns whether it is that.
+pub(crate) fn extracted<'a>(tr: &mut Tr<'a>, expr: &'a Expr<'a>) -> R<bool> {
+    match bare(expr) {
+        Expr::FunctionCall { name, args: Some([text, of]), distinctness: None, order_by: None, filter_over: None }
+            if plain(name.0).eq_ignore_ascii_case("json_extract") =>
+        {
+            let start = tr.at();
+            part(tr, name.0, text, path(of))?;
+            tr.wrap(start, "contend_sql.json_quoted(", ")");
+            Ok(true)
+        }
+        _ => Ok(false),
+    }
+}
+
 /// Columns of json_each() that the function pack does not have.
 pub(crate) const EACH_HIDDEN: &[&str] = &["id", "parent", "fullkey", "path", "json", "root"];
 

@@ -10,7 +10,7 @@ use crate::rules::compare::{FOLD_MARIADB, FOLD_POSTGRES, adapts, alike};
 use crate::rules::literals::{bare, literal_number};
 use crate::rules::{Id, collations, compare, tagged};
 use crate::types::collation;
-use crate::types::{Affinity, Collation, Strength, Ty, Val, number_in_text};
+use crate::types::{Affinity, Collation, Number, Strength, Ty, Val, number_in_text};
 
 pub(crate) fn in_list<'a>(tr: &mut Tr<'a>, lhs: &'a Expr<'a>, not: bool, items: &'a [Expr<'a>]) -> R<Val> {
     if items.is_empty() {
@@ -112,7 +112,7 @@ fn as_searched<'a>(tr: &mut Tr<'a>, l: Val, items: &'a [Expr<'a>]) -> R<(&'stati
 }
 
 fn any_real<'a>(tr: &mut Tr<'a>, items: &'a [Expr<'a>], l: Val) -> R<bool> {
-    for item in items.iter().filter(|item| !matches!(literal_number(item), Some(crate::types::Number::Int(_)))) {
+    for item in items.iter().filter(|item| !matches!(literal_number(item), Some(Number::Int(_)))) {
         if compare::probe_operand(tr, item, l).is_ok_and(|value| value.ty == Ty::Real) {
             return Ok(true);
         }
@@ -122,6 +122,12 @@ fn any_real<'a>(tr: &mut Tr<'a>, items: &'a [Expr<'a>], l: Val) -> R<bool> {
 
 pub(crate) fn in_select<'a>(tr: &mut Tr<'a>, lhs: &'a Expr<'a>, not: bool, select: &'a Select<'a>) -> R<Val> {
     let only = only_result(select);
+    if only.is_some_and(|result| literal_number(result).is_some()) && is_never(select) {
+        tr.fire(Id::EmptyIn);
+        tr.probe_query(select)?;
+        tr.put(if not { "TRUE" } else { "FALSE" });
+        return Ok(Val::of(Ty::Bool).never_null());
+    }
     let (mut folded, mut keyed) = (None, None);
     let one = [lhs];
     let many: Vec<&'a Expr<'a>>;
@@ -269,6 +275,17 @@ fn only_result<'a>(select: &'a Select<'a>) -> Option<&'a Expr<'a>> {
             Some(expr)
         }
         _ => None,
+    }
+}
+
+/// Whether the condition of a query without aggregates compares two integers and is false: SQLAlchemy's empty list.
+fn is_never(select: &Select) -> bool {
+    let OneSelect::Select { where_clause: Some(condition), .. } = &select.body.select else { return false };
+    let Expr::Binary(left, op, right) = bare(condition) else { return false };
+    match (literal_number(left), op, literal_number(right)) {
+        (Some(Number::Int(a)), Operator::NotEquals, Some(Number::Int(b))) => a == b,
+        (Some(Number::Int(a)), Operator::Equals, Some(Number::Int(b))) => a != b,
+        _ => false,
     }
 }
 

@@ -730,6 +730,18 @@ SELECT load_extension('some.so');
 --! reference SELECT 1;
 SELECT my_function(1);
 
+--! case 57e adversarial: MySQL's parts of a date, as WordPress's plugin defines them
+CREATE TABLE t (id INTEGER PRIMARY KEY, at TEXT NOT NULL);
+INSERT INTO t VALUES (1, '2026-01-02 03:04:05'), (2, '2024-02-29 23:59:59'), (3, '2025-12-29'), (4, '2027-01-03 00:00:00'), (5, '1999-12-31 12:00:00');
+--! reference SELECT id, CAST(strftime('%Y', at) AS INTEGER), CAST(strftime('%m', at) AS INTEGER), CAST(strftime('%d', at) AS INTEGER), CAST(strftime('%H', at) AS INTEGER), CAST(strftime('%M', at) AS INTEGER), CAST(strftime('%S', at) AS INTEGER) FROM t;
+SELECT id, `YEAR`(at), MONTH(at), DAY(at), HOUR(at), MINUTE(at), SECOND(at) FROM t;
+--! reference SELECT id, CAST(strftime('%V', at) AS INTEGER), CAST(strftime('%V', at) AS INTEGER), CAST(strftime('%u', at) AS INTEGER) - 1, strftime('%w', at) + 1, CAST(strftime('%d', at) AS INTEGER) FROM t;
+SELECT id, WEEK(at, 1), WEEK(at, 0), WEEKDAY(at), DAYOFWEEK(at), DAYOFMONTH(at) FROM t;
+--! reference SELECT id FROM t WHERE at BETWEEN '2026' AND '2027' OR CAST(strftime('%H', at) AS INTEGER) >= 12;
+SELECT id FROM t WHERE YEAR(at) = 2026 AND MONTH(at) IN (1, 2) OR HOUR(at) >= 12;
+--! reference SELECT 0, 0, 0;
+SELECT YEAR('0000-00-00 00:00:00'), MONTH('0000-00-00 00:00:00'), DAY('0000-00-00 00:00:00');
+
 --! case 57c unmatched: A collation of the application
 CREATE TABLE t (a TEXT);
 INSERT INTO t VALUES ('x');
@@ -938,3 +950,26 @@ SELECT group_concat(DISTINCT s) FROM t;
 CREATE TABLE t (id INTEGER PRIMARY KEY, j TEXT NOT NULL);
 INSERT INTO t VALUES (1, '"\x"'), (2, '"\\x"'), (3, '"\u00e9\n\/\""'), (4, '"\u00g9"'), (5, '["\\\q"]'), (6, '["\\\"q"]'), (7, '{"a": 1}');
 SELECT id, json_valid(j) FROM t;
+
+--! case 56t adversarial: json_extract() inside of other JSON
+CREATE TABLE t (id INTEGER PRIMARY KEY, j TEXT);
+INSERT INTO t VALUES (1, '{"a": [1,  "x"]}'), (2, '{"a": "é \" \\ \/ \n \u0001 \u001f"}'), (3, '{"a": 12}'), (4, '{"a": -0.5}'), (5, '{"a": true}'), (6, '{"a": null}'), (7, '{}'), (8, NULL), (9, '{"a": {"b" : 1e2}}'), (10, '{"a": 1e5}'), (11, '{"a": 20000000000000000000}'), (12, '{"a": "[1]"}');
+SELECT id, json_quote(json_extract(j, '$.a')), json_array(1, json_extract(j, '$.a')), json_object('k', json_extract(j, '$."a"')) FROM t;
+--! params '$.a', '"[1]"', '$.a', '$.a', '%"x"%'
+SELECT id FROM t WHERE json_quote(json_extract(CAST(j AS TEXT), ?)) = ? OR json_quote(json_extract(CAST(j AS TEXT), ?)) IS NULL OR json_quote(json_extract(CAST(j AS TEXT), ?)) LIKE ?;
+SELECT json_group_array(json_extract(j, '$.a')) FROM t WHERE id = 1;
+
+--! case 56u adversarial breaks=json: A control character in a text as JSON
+CREATE TABLE t (s TEXT);
+INSERT INTO t VALUES (char(31) || 'x'), (char(1));
+SELECT json_quote(s), json_array(s) FROM t;
+
+--! case 53y adversarial: strftime() with its format between double quotes
+CREATE TABLE t (id INTEGER PRIMARY KEY, at TEXT);
+INSERT INTO t VALUES (1, '2026-03-04 05:06:07'), (2, NULL);
+SELECT id, strftime("%s", at), CAST(strftime("%H", at) AS INTEGER) FROM t;
+
+--! case 53z adversarial unmatched: strftime() with a column between double quotes as its format
+CREATE TABLE t (id INTEGER PRIMARY KEY, at TEXT, "%s" TEXT);
+INSERT INTO t VALUES (1, '2026-03-04 05:06:07', '%Y');
+SELECT id, strftime("%s", at) FROM t;

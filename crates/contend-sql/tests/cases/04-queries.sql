@@ -221,6 +221,14 @@ CREATE TABLE t (a INTEGER);
 INSERT INTO t VALUES (NULL), (1);
 SELECT a IN (), a NOT IN (), NULL IN () FROM t;
 
+--! case 64j adversarial: IN a query that never has a row
+CREATE TABLE t (a INTEGER, s TEXT);
+INSERT INTO t VALUES (1, '1'), (NULL, NULL);
+SELECT s IN (SELECT 1 FROM (SELECT 1) WHERE 1!=1), s NOT IN (SELECT 1 FROM (SELECT 1) WHERE 1!=1), a IN (SELECT 1 WHERE 1 = 2) FROM t;
+SELECT a FROM t WHERE s NOT IN (SELECT 1 WHERE 3 <> 3);
+SELECT a IN (SELECT 1 WHERE 1 != 2), a IN (SELECT 1 WHERE 1 = 1) FROM t;
+SELECT a IN (SELECT count(*) FROM t WHERE 1 = 2) FROM t;
+
 --! case 64d adversarial: NOT IN with a NULL among the values
 CREATE TABLE t (a INTEGER);
 CREATE TABLE u (b INTEGER);

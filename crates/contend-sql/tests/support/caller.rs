@@ -52,7 +52,8 @@ pub fn type_of(value: &Value) -> ParamType {
         Value::Real(_) => ParamType::Real,
         Value::Text(_) => ParamType::Text,
         Value::Blob(_) => ParamType::Blob,
-        Value::Null | Value::Foreign(_) => ParamType::Unknown,
+        Value::Null => ParamType::Null,
+        Value::Foreign(_) => ParamType::Unknown,
     }
 }
 
