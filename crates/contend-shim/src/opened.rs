@@ -21,7 +21,9 @@ pub fn tables(front: &Front, sql: &str) -> Result<Vec<(String, String)>, Failed>
          UNION ALL SELECT 1, rootpage, 'temp', tbl_name FROM temp.sqlite_master WHERE rootpage > 0 \
          UNION ALL VALUES (0, 1, 'main', 'sqlite_master'), (1, 1, 'temp', 'sqlite_temp_master')",
     )?;
-    let is_open = |step: &Vec<Value>| matches!(&step[1], Value::Text(name) if name.starts_with(b"Open"));
+    // Others open what is not in a file, and their numbers mean other things.
+    let opens = ["OpenRead", "OpenWrite", "ReopenIdx"].map(Value::text);
+    let is_open = |step: &Vec<Value>| opens.contains(&step[1]);
     let steps = front.rows(&format!("EXPLAIN {}", from_first_word(sql)))?;
     // Of such a step, the second and third number are the root page and the database.
     let opened = steps.iter().filter(|step| is_open(step));
