@@ -59,7 +59,9 @@ fn moment(transaction: &Transaction, trace: &Trace) -> u64 {
     let call = &trace.calls[place];
     // A single statement holds the lock after its wait, which a server does not show; a COMMIT from the beginning.
     let waited_ns = if trace.is_of_server { call.duration_ns } else { call.waited_ns };
-    call.at_ns + if transaction.began == Began::Alone { waited_ns } else { 0 }
+    // With autocommit off, a server begins a transaction of several statements by itself.
+    let is_single = transaction.began == Began::Alone && transaction.calls.len() == 1;
+    call.at_ns + if is_single { waited_ns } else { 0 }
 }
 
 /// The captured pauses, made shorter by a factor or left out.
