@@ -1,7 +1,7 @@
 //! `contend limit` on services at addresses: small real servers that queue, shed load, or write.
 
 use crate::limit::study;
-use crate::support::Bench;
+use crate::support::{Bench, Said};
 use contend::record::store::Record;
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -24,7 +24,7 @@ impl Service {
     fn prepared(before: &str, get: &str) -> Self {
         let text = "import http.server, subprocess, threading, time\nlock = threading.Lock()\n\
                     BEFORE\nclass H(http.server.BaseHTTPRequestHandler):\n  protocol_version = 'HTTP/1.1'\n  disable_nagle_algorithm = True\n  \
-                    def do_POST(self):\n    self.rfile.read(int(self.headers['Content-Length']))\n    self.do_GET()\n  \
+                    def do_POST(self):\n    self.sent = self.rfile.read(int(self.headers['Content-Length']))\n    self.do_GET()\n  \
                     def do_GET(self):\n    status = 200\n    ANSWER\n    self.send_response(status)\n    \
                     self.send_header('Content-Length', str(len(body)))\n    self.end_headers()\n    self.wfile.write(body)\n  \
                     def log_message(self, *a): pass\n\
@@ -101,6 +101,68 @@ fn a_scenario_is_searched_with_the_services_processors_as_evidence() {
         let said = bench.contend(&[args, &["--out", "none"]].concat()).exits(2);
         assert!(said.err.contains(part), "{}", said.err);
     }
+}
+
+#[test]
+fn a_service_that_is_not_there_is_an_error_before_any_probe() {
+    let bench = Bench::new();
+    let said = bench.contend(&["limit", "http://127.0.0.1:1/", "--budget", "30s", "--out", "none"]).exits(2);
+    assert!(said.err.contains("Connection refused") && !said.err.contains("round 1"), "{}", said.err);
+    assert!(!bench.path("none").exists());
+    bench.assert_nothing_left();
+}
+
+/// A service that books a value once and refuses it the second time, as a table with a unique key does. After `bookings` it
+/// refuses every value.
+fn booking(bookings: u32) -> Service {
+    Service::prepared(
+        &format!("seen, most = set(), {bookings}"),
+        "time.sleep(0.004)\n    with lock:\n      is_new = self.sent not in seen and len(seen) < most\n      \
+         if is_new: seen.add(self.sent)\n    status, body = (201, b'{\"id\": 1}') if is_new else (409, b'{\"why\": \"it is taken\"}')",
+    )
+}
+
+/// Searches it with a scenario that posts `body` with a value of these arguments; the result is in `found`.
+fn booked(bench: &Bench, service: &Service, (args, body): (&str, &str), more: &[&str]) -> Said {
+    let scenario = format!(
+        "about = \"bookings\"\n\n[transaction.book]\nkind = \"write\"\nargs = {{ at = {args} }}\n\n[[transaction.book.step]]\n\
+         request = \"POST /\"\nheaders = {{ Content-Type = \"application/json\" }}\nbody = '{body}'\nstatus = \"201,409\"\n"
+    );
+    fs::write(bench.path("book.toml"), scenario).expect("written");
+    let url = format!("http://127.0.0.1:{}/", service.1);
+    let fixed = ["limit", &url, "--scenario", "book.toml", "--rates-only", "--window", "500ms", "--out", "found"];
+    let bounds = ["--clients", "2", "--bound", "response_ns_p50<=20ms"];
+    bench.contend(&[&fixed[..], &bounds, more].concat())
+}
+
+fn probes(bench: &Bench) -> Vec<toml::Value> {
+    let saved: toml::Table = fs::read_to_string(bench.path("found/limit.toml")).expect("a file").parse().expect("TOML");
+    saved["probes"].as_array().expect("probes").clone()
+}
+
+#[test]
+fn each_probe_of_a_service_draws_values_that_no_other_has() {
+    for (args, body) in
+        [("{ range = [1, 1000000000000] }", "{\"at\": {at}}"), ("{ unique = true }", "{\"at\": \"{now_ms}-{at}\"}")]
+    {
+        let (bench, service) = (Bench::new(), booking(u32::MAX));
+        let said = booked(&bench, &service, (args, body), &["--rounds", "1"]);
+        assert_eq!(said.code, Some(0), "{said:?}");
+        let differ = probes(&bench).iter().filter(|probe| probe.get("differs").is_some()).count();
+        assert_eq!(differ, 0, "{body}: {}", said.out);
+        assert!(probes(&bench).iter().all(|probe| probe["round"].as_integer() == Some(1)), "{said:?}");
+    }
+}
+
+#[test]
+fn a_service_that_answers_otherwise_at_lower_rates_than_before_has_no_highest_rate() {
+    let (bench, service) = (Bench::new(), booking(1200));
+    let said = booked(&bench, &service, ("{ unique = true }", "{\"at\": \"{now_ms}-{at}\"}"), &["--rounds", "1"]);
+    assert_eq!(said.code, Some(1), "{said:?}");
+    let one_line = said.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(one_line.contains("the service's answers changed during the search."), "{one_line}");
+    assert!(one_line.contains("met the bounds before; now, at") && one_line.contains("409 JSON"), "{one_line}");
+    assert!(!one_line.contains("misses a bound"), "{one_line}");
 }
 
 /// Bytes that the writing service writes for each request, in a process that it starts.

@@ -76,11 +76,20 @@ fn of_addresses(args: &HttpArgs) -> Result<(HttpArgs, String)> {
     Ok((HttpArgs { url, ..args.clone() }, paths[0].clone()))
 }
 
-/// The order of another verb for services at addresses.
+/// The order of another verb for services at addresses. Each is connected to, with the scenario's login.
 ///
 /// # Errors
-/// An address or a scenario that cannot be used.
+/// An address or a scenario that cannot be used, or a service that is not there.
 pub fn of_services(asked: &OfServices<'_>) -> Result<Order> {
+    let order = order_of_services(asked)?;
+    let parsed = secret::filled_in(workload::parse(&order.workloads[0])?, &order.secrets)?;
+    let place = std::env::temp_dir().join(format!("contend-asks-{}", std::process::id()));
+    let found = lists::lists(&place, &parsed, &order.whole.studies[0].contenders, &|| false);
+    found.map_err(|e| anyhow!(parsed.secrets.hidden(&format!("{e:#}"))))?;
+    Ok(order)
+}
+
+fn order_of_services(asked: &OfServices<'_>) -> Result<Order> {
     let line = ["http".to_string()].into_iter().chain(asked.addresses.iter().cloned());
     let (args, path) = of_addresses(&HttpArgs::try_parse_from(line)?)?;
     args.url.iter().try_for_each(|url| check_url(url)).map_err(|e| anyhow!(e))?;
@@ -288,7 +297,7 @@ mod tests {
                 scenario: path.to_str(),
                 set: &[],
             };
-            of_services(&asked).expect("an order").whole.studies[0].load.clients
+            order_of_services(&asked).expect("an order").whole.studies[0].load.clients
         };
         let role = "[role.reader]\nclients = 4\nmix = { get = 1 }\n";
         let found = [of(role, None), of(role, Some(7)), of("", None), of("", Some(7))];

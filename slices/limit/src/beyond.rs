@@ -23,6 +23,44 @@ pub fn sentence(saved: &Saved, of: &Of, (arm, found): (usize, f64)) -> String {
     said.map_or(String::new(), |(at, what)| format!(" At {} {what}.", of.words(*at)))
 }
 
+/// A rate at which answers differ, this many times below one that met the bounds, shows that not the rate changed them ...
+const FAR_BELOW: f64 = 1.25;
+/// ... if it happens this often.
+const CHANGES: usize = 2;
+const ADVICE: &str = "see \"Scenarios that write\" in docs/limits.md";
+
+/// Why the search of an arm cannot go on after this probe: the service answers in another way than before, whatever the rate.
+pub fn changed(saved: &Saved, probe: &Probe) -> Option<String> {
+    let of = saved.of();
+    let of_arm = || saved.probes.iter().filter(|other| other.arm == probe.arm);
+    let met = of_arm().filter(|other| other.seen == Some(ProbeResult::Meets)).filter_map(Probe::at).fold(0.0, f64::max);
+    let is_change = |probe: &Probe| probe.differs && probe.at().is_some_and(|at| at * FAR_BELOW <= met);
+    let before = of_arm().filter(|other| is_change(other)).count();
+    (is_change(probe) && before + 1 >= CHANGES).then(|| {
+        format!(
+            "the service's answers changed during the search. {} met the bounds before; now, at {}, {}. If the service keeps what \
+             it is sent, give each request values that no other request has: {ADVICE}",
+            of.words(met),
+            of.words(probe.at().unwrap_or(0.0)),
+            probe.why
+        )
+    })
+}
+
+/// The reason for most misses of an arm, if their answers were wrong: at which value the last one was, and how.
+pub fn mostly(saved: &Saved, arm: usize) -> Option<String> {
+    let bounds = recorded(&saved.bounds);
+    let is_miss = |probe: &&Probe| probe.arm == arm && probe.seen == Some(ProbeResult::Misses);
+    let missed: Vec<(&Probe, Option<String>)> =
+        saved.probes.iter().filter(is_miss).map(|probe| (probe, wrong(probe, &bounds))).collect();
+    let count = missed.iter().filter(|(_, what)| what.is_some()).count();
+    let (last, what) = missed.iter().rev().find_map(|(probe, what)| Some((probe, what.as_ref()?)))?;
+    let at = saved.of().words(last.at()?);
+    let advice = if last.differs { format!("; if the service keeps what it is sent, {ADVICE}") } else { String::new() };
+    let said = format!("Of {} probes that missed, {count} had wrong answers: at {at} {what}{advice}", missed.len());
+    (count * 2 > missed.len()).then_some(said)
+}
+
 fn above(at: f64, found: f64) -> bool {
     at > found && at <= found * NEAR
 }
@@ -65,5 +103,36 @@ mod tests {
         assert_eq!(said(vec![missed(120.0, 0.5), missed(95.0, 0.5)]), "");
         assert_eq!(said(vec![missed(103.0, 0.0), missed(104.0, 0.02)]), "", "one of two is no majority");
         assert_eq!(said(vec![Probe { values: vec![], ..missed(103.0, 0.0) }]), "");
+    }
+
+    fn differs(rate: f64) -> Probe {
+        Probe { differs: true, why: "answers differ: 9 % empty".to_string(), ..missed(rate, 0.0) }
+    }
+
+    #[test]
+    fn other_answers_far_below_a_rate_that_met_are_a_change_of_the_service() {
+        let saved = |probes| Saved { probes, ..saved(vec![arm("A", "unknown")], &[&[None]]) };
+        let why = changed(&saved(vec![met(0, 749.0), differs(588.0)]), &differs(335.0)).expect("twice");
+        for part in ["749/s met the bounds before", "at 335/s, answers differ: 9 % empty", "values that no other"] {
+            assert!(why.contains(part), "{why}");
+        }
+        assert_eq!(changed(&saved(vec![met(0, 749.0)]), &differs(335.0)), None, "once may be a burst");
+        assert_eq!(changed(&saved(vec![met(0, 749.0), differs(700.0)]), &differs(690.0)), None, "near the rate");
+        assert_eq!(changed(&saved(vec![met(0, 749.0), differs(588.0)]), &missed(335.0, 0.5)), None);
+    }
+
+    #[test]
+    fn a_reason_that_most_misses_have_is_said_with_the_last_of_them() {
+        let bounds = ["response_ns_p99<=50ms", "failed<=0.1%"].map(str::to_string).to_vec();
+        let of = |probes| {
+            let saved = Saved { bounds: bounds.clone(), probes, ..saved(vec![arm("A", "unknown")], &[&[None]]) };
+            mostly(&saved, 0)
+        };
+        let said = of(vec![met(0, 90.0), differs(80.0), missed(70.0, 0.0), differs(60.0)]).expect("two of three");
+        assert!(said.starts_with("Of 3 probes that missed, 2 had wrong answers: at 60.0/s answers differ"), "{said}");
+        assert!(said.ends_with(ADVICE), "{said}");
+        let said = of(vec![missed(70.0, 0.02)]).expect("all");
+        assert!(said.ends_with("at 70.0/s 2.0 % of the operations fail"), "{said}");
+        assert_eq!(of(vec![differs(80.0), missed(70.0, 0.0)]), None);
     }
 }

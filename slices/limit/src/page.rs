@@ -168,8 +168,10 @@ fn sentence(saved: &Saved, found: &Estimate) -> String {
     let of = saved.of();
     let Some(value) = found.value else {
         let why = found.why.as_deref().unwrap_or("no round was finished");
-        if let Some(bracket) = bracket(&of, found) {
-            return format!("The search for {name} was not finished: {why}. {bracket}.");
+        let wrong = beyond::mostly(saved, found.arm);
+        if let Some(bracket) = bracket(&of, found, wrong.is_some()) {
+            let wrong = wrong.map_or(String::new(), |words| format!(" {words}."));
+            return format!("The search for {name} was not finished: {why}. {bracket}.{wrong}");
         }
         return format!("No {} was found for {name}: {why}.", of.kind());
     };
@@ -194,17 +196,19 @@ fn sentence(saved: &Saved, found: &Estimate) -> String {
 }
 
 /// What a search that was not finished knows: `It is between 34.7/s, which meets the bounds, and ...`
-fn bracket(of: &Of, found: &Estimate) -> Option<String> {
+fn bracket(of: &Of, found: &Estimate, is_wrong: bool) -> Option<String> {
+    let misses = |words: &'static str| if is_wrong { "where answers are wrong" } else { words };
     Some(match (found.met, found.missed) {
         (Some(met), Some(missed)) => {
             format!(
-                "It is between {}, which meets the bounds, and {}, which misses one",
+                "It is between {}, which meets the bounds, and {}, {}",
                 of.words(met),
-                of.words(missed)
+                of.words(missed),
+                misses("which misses one")
             )
         }
         (Some(met), None) => format!("It is {} or more, which meets the bounds", of.words(met)),
-        (None, Some(missed)) => format!("It is less than {}, which misses a bound", of.words(missed)),
+        (None, Some(missed)) => format!("It is less than {}, {}", of.words(missed), misses("which misses a bound")),
         (None, None) => return None,
     })
 }

@@ -135,6 +135,12 @@ impl Search {
         Self::between(reached / 2.0, reached, lowest)
     }
 
+    /// Searches all rates from `lowest` to the one at which the shortest window holds enough operations, because a closed loop whose
+    /// clients waited for one another reached less. Its first probes are at high rates, where they take the least time.
+    pub fn up_to(quickest: f64, lowest: f64) -> Self {
+        Self::between(lowest, quickest, lowest)
+    }
+
     /// Begins at the lowest rate, for a contender that perhaps meets the bounds at none.
     pub fn from_lowest(lowest: f64) -> Self {
         Self { widening: (STEP, DOUBLE), ..Self::between(lowest, lowest, lowest) }

@@ -2,6 +2,7 @@
 
 mod afford;
 
+use crate::beyond;
 use crate::bound::Bound;
 use crate::floor::Floor;
 use crate::judge::Verdict;
@@ -10,7 +11,7 @@ use crate::of::{MOST, Of};
 use crate::probe::{Looked, REFERENCE_NS, REFERENCE_PER_S, Reference, Sought, look};
 use crate::relax::ArmSetup;
 use crate::saved::{Capacity, Probe, Saved};
-use crate::search::{Lost, Next, ProbeResult, Search, Why, decisive};
+use crate::search::{Lost, Next, ProbeResult, Search, Why};
 use anyhow::Result;
 use contend::record::store::Record;
 use contend::study::{SplitMix64, slots};
@@ -30,6 +31,7 @@ const LOWEST_PER_S: f64 = 0.1;
 const SPARE: f64 = 1.15;
 /// Failed operations that are no chance.
 const FAILURES_MIN: f64 = 3.0;
+
 /// Which suspects are relaxed. A budget decides in which rounds; without one it is every round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Relaxing {
@@ -148,8 +150,7 @@ impl<'w> Work<'w> {
         });
         let looked = looked.transpose()?;
         let next = self.step(looked);
-        self.saved.write(&self.dir)?;
-        Ok(next)
+        self.saved.write(&self.dir).map(|()| next)
     }
 
     /// The search was stopped: keeps what the one under way knows.
@@ -165,9 +166,10 @@ impl<'w> Work<'w> {
         if let (Some(looked), Some((arm, choice))) = (looked, self.asked.take()) {
             self.extra_ns[arm] = (now_ns - self.asked_at_ns).saturating_sub(looked.probe.window_ns);
             self.asked = Some((arm, choice));
-            if self.take(arm, looked) {
+            let is_again = self.take(arm, looked);
+            if let Some((_, choice)) = self.asked.clone().filter(|(_, choice)| is_again && self.fits(arm, choice)) {
                 self.asked_at_ns = now_ns;
-                return self.asked.as_ref().map(|(_, choice)| choice.clone());
+                return Some(choice);
             }
         }
         let next = self.next();
@@ -185,6 +187,7 @@ impl<'w> Work<'w> {
     /// Takes the result of a trial. True if its arm is to be tried again at the same rate, outside the search.
     fn take(&mut self, arm: usize, looked: Looked) -> bool {
         let Looked { mut probe, verdict, lacking, floor } = looked;
+        (probe.round, _) = self.order[self.at];
         // Based on its mark alone, before its measurements are looked at. Wrong work counts as it is: a probe in its place
         // would hide it.
         if self.again.is_due(probe.disturbed && !probe.wrong, self.saved.probes.len()) {
@@ -231,8 +234,8 @@ impl<'w> Work<'w> {
             self.ask(arm, Some(tried));
             return true;
         }
-        if let Some(Verdict::NotMeasured(_)) = verdict {
-            let why = probe.why.clone();
+        let unmeasured = matches!(verdict, Some(Verdict::NotMeasured(_))).then(|| probe.why.clone());
+        if let Some(why) = unmeasured.or_else(|| beyond::changed(&self.saved, &probe)) {
             self.keep(arm, probe);
             self.end(Err(why));
             return false;
@@ -314,22 +317,23 @@ impl<'w> Work<'w> {
             } else if !self.is_begun {
                 self.begin(arm);
             }
-            let lowest = self.lowest(arm);
+            let (lowest, quickest) = (self.lowest(arm), self.quickest(arm));
             match (&mut self.search, self.closed_loop_per_s[arm]) {
                 (Some(search), _) => match search.next() {
-                    Next::Probe(rate) => return Some(self.ask(arm, Some(rate))),
+                    Next::Probe(rate) => return self.ask_in_time(arm, rate).or_else(|| self.next()),
                     Next::Only { rate, meets } => self.decide(rate, meets),
                     Next::Found(rate) => self.end(Ok(rate)),
                     Next::Nothing(why) => self.end(Err(self.words(arm, why))),
                 },
                 (search @ None, _) if !self.of.is_rate() => *search = Some(Search::whole(None, MOST)),
                 (None, Some(_)) if self.saved.service && self.references[self.saved.contender(arm)].is_due() => {
-                    return Some(self.ask(arm, Some(REFERENCE_PER_S)));
+                    return self.ask_in_time(arm, REFERENCE_PER_S).or_else(|| self.next());
                 }
                 (search @ None, Some(reached)) => {
                     self.failing = self.floors[arm].as_ref().map(|floor| floor.share);
                     *search = Some(match self.failing {
                         Some(_) => Search::from_lowest(lowest),
+                        None if reached < lowest => Search::up_to(quickest, lowest),
                         None => Search::below(reached, lowest),
                     });
                 }
@@ -363,26 +367,10 @@ impl<'w> Work<'w> {
         let values = std::iter::once(arm).chain(of).map(|arm| self.saved.values(arm)).find(|values| !values.is_empty());
         let before: Vec<f64> = values.into_iter().flatten().map(|(_, rate)| rate).collect();
         let shift = (self.random.draw() >> 11) as f64 / (1u64 << 53) as f64;
-        let lowest = self.lowest(arm);
         self.search = median(&before).map(|guess| match self.of {
-            Of::Rate => Search::near(guess, shift, lowest),
+            Of::Rate => Search::near(guess, shift, self.lowest(arm)),
             Of::Axis(_) => Search::whole(Some(guess), MOST),
         });
-    }
-
-    /// Whether an arm is probed at one rate only. A budget does not hold a search for its own highest rate in each round.
-    fn has_one_rate(&self, arm: usize) -> bool {
-        self.saved.budget.is_some() && self.of.is_rate() && self.saved.arms[arm].relaxed.is_some()
-    }
-
-    /// The only rate at which an arm is probed: it must meet the bounds there to show that its suspect is the limit; if it has
-    /// less of the suspect, it must miss one. `None` if its contender has no value in this round.
-    fn decisive(&self, round: u32, arm: usize) -> Option<f64> {
-        let relaxed = self.saved.arms[arm].relaxed.as_ref()?;
-        let values = self.saved.values(relaxed.of);
-        let (_, value) = values.into_iter().find(|(of, _)| *of == round)?;
-        let factor = decisive(self.saved.margin);
-        Some(if relaxed.fewer { value / factor } else { value * factor })
     }
 
     /// Why there is no rate, and what the last probe missed.
@@ -430,9 +418,11 @@ impl<'w> Work<'w> {
         self.at += 1;
     }
 
-    /// The trial at a rate or number; without one, in a closed loop.
+    /// The trial at a rate or number; without one, in a closed loop. Probes of a round do the same work on fresh data. A service
+    /// keeps what it was sent, and a second request with the same values may be refused: each of its probes draws its own.
     fn ask(&mut self, arm: usize, tried: Option<f64>) -> Choice {
         let (round, _) = self.order[self.at];
+        let round = if self.saved.service { self.saved.probes.len() as u32 + 1 } else { round };
         let choice = Choice { round, ..self.choice(arm, tried) };
         self.asked = Some((arm, choice.clone()));
         choice
@@ -447,9 +437,9 @@ impl<'w> Work<'w> {
             (Of::Axis(_), _) => self.windows_ns[arm],
         };
         let mut condition = condition.clone();
-        condition.axes.insert("duration".to_string(), duration_text(window_ns));
-        condition.axes.remove(self.of.key());
         let window = duration_text(window_ns);
+        condition.axes.insert("duration".to_string(), window.clone());
+        condition.axes.remove(self.of.key());
         let (words, value) = match (&self.of, tried) {
             (_, None) => ("closed loop".to_string(), None),
             (Of::Rate, Some(rate)) => (format!("{rate:.1}/s for {window}"), Some(format!("{rate:.3}"))),
@@ -473,6 +463,11 @@ impl<'w> Work<'w> {
     /// The lowest rate at which the longest window holds enough operations.
     fn lowest(&self, arm: usize) -> f64 {
         (self.needed() / (self.counted[arm] * self.longest_ns() as f64 / 1e9)).max(LOWEST_PER_S)
+    }
+
+    /// The lowest rate at which the shortest window holds them.
+    fn quickest(&self, arm: usize) -> f64 {
+        self.lowest(arm) * self.longest_ns() as f64 / self.window_ns as f64
     }
 
     fn window_ns_at(&self, arm: usize, rate: f64) -> u64 {

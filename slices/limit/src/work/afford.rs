@@ -7,8 +7,10 @@ use crate::capacity::plain_arms;
 use crate::limiter::{ROUNDS_MIN, Suspected, suspected};
 use crate::of::Of;
 use crate::saved::Arm;
-use crate::search::Search;
+use crate::search::{Search, decisive};
 use contend::study::slots;
+use contend::trial::chosen::Choice;
+use contend::units::duration_ns;
 use contend_stats::interval::median;
 use contend_stats::precision::{Ns, Rate};
 
@@ -147,6 +149,21 @@ impl Work<'_> {
         (probes * (window_ns + self.extra_ns[arm].max(self.extra_ns[of])) as f64) as u64
     }
 
+    /// Whether an arm is probed at one rate only. A budget does not hold a search for its own highest rate in each round.
+    pub fn has_one_rate(&self, arm: usize) -> bool {
+        self.saved.budget.is_some() && self.of.is_rate() && self.saved.arms[arm].relaxed.is_some()
+    }
+
+    /// The only rate at which an arm is probed: it must meet the bounds there to show that its suspect is the limit; if it has
+    /// less of the suspect, it must miss one. `None` if its contender has no value in this round.
+    pub fn decisive(&self, round: u32, arm: usize) -> Option<f64> {
+        let relaxed = self.saved.arms[arm].relaxed.as_ref()?;
+        let values = self.saved.values(relaxed.of);
+        let (_, value) = values.into_iter().find(|(of, _)| *of == round)?;
+        let factor = decisive(self.saved.margin);
+        Some(if relaxed.fewer { value / factor } else { value * factor })
+    }
+
     /// Why the budget does not hold a search, or the rest of one.
     pub fn is_over(&self, round: u32, arm: usize) -> Option<String> {
         let budget = self.saved.budget.as_ref()?;
@@ -154,6 +171,26 @@ impl Work<'_> {
         let more_ns = if is_first || self.is_begun { 0 } else { self.search_ns(arm) };
         let is_over = (self.ways.clock)() + more_ns > budget.total_ns;
         is_over.then(|| format!("the time of {} is used up", budget::words(budget.total_ns)))
+    }
+
+    /// The trial at a rate or number. If the budget is not expected to hold it, the search ends.
+    pub fn ask_in_time(&mut self, arm: usize, tried: f64) -> Option<Choice> {
+        let choice = self.ask(arm, Some(tried));
+        if self.fits(arm, &choice) {
+            return Some(choice);
+        }
+        let total_ns = self.saved.budget.as_ref().map_or(0, |budget| budget.total_ns);
+        self.asked = None;
+        self.give_up(format!("the time of {} is used up: it does not hold the next probe", budget::words(total_ns)));
+        None
+    }
+
+    /// Whether the budget holds a trial that takes as long beyond its window as the last one of this arm.
+    pub fn fits(&self, arm: usize, choice: &Choice) -> bool {
+        let Some(budget) = &self.saved.budget else { return true };
+        let window_ns = choice.condition.axes.get("duration").and_then(|text| duration_ns(text).ok()).unwrap_or(0);
+        let extra_ns = self.extra_ns[arm].max(self.extra_ns[self.saved.contender(arm)]);
+        (self.ways.clock)() + window_ns + extra_ns <= budget.total_ns
     }
 
     /// Leaves a search out. In the first round this is the contender's result, with the values between which the search was.
