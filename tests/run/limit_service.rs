@@ -148,6 +148,11 @@ fn each_probe_of_a_service_draws_values_that_no_other_has() {
         let (bench, service) = (Bench::new(), booking(u32::MAX));
         let said = booked(&bench, &service, (args, body), &["--rounds", "1"]);
         assert_eq!(said.code, Some(0), "{said:?}");
+        for trial in &Record::open(&bench.path("found/probes")).expect("a record").trials {
+            let answers: Vec<&String> = trial.workers.iter().flat_map(|worker| worker.done.values()).collect();
+            assert!(answers.iter().any(|of| of.contains(" 201 ")), "{answers:?}");
+            assert!(!answers.iter().any(|of| of.contains(" 409 ")), "{body}: a value was sent twice: {answers:?}");
+        }
         let differ = probes(&bench).iter().filter(|probe| probe.get("differs").is_some()).count();
         assert_eq!(differ, 0, "{body}: {}", said.out);
         assert!(probes(&bench).iter().all(|probe| probe["round"].as_integer() == Some(1)), "{said:?}");
