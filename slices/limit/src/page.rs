@@ -168,10 +168,10 @@ fn sentence(saved: &Saved, found: &Estimate) -> String {
     let of = saved.of();
     let Some(value) = found.value else {
         let why = found.why.as_deref().unwrap_or("no round was finished");
-        let wrong = beyond::mostly(saved, found.arm);
-        if let Some(bracket) = bracket(&of, found, wrong.is_some()) {
-            let wrong = wrong.map_or(String::new(), |words| format!(" {words}."));
-            return format!("The search for {name} was not finished: {why}. {bracket}.{wrong}");
+        let differ = beyond::mostly(saved, found.arm);
+        if let Some(bracket) = bracket(&of, found, differ.is_some()) {
+            let differ = differ.map_or(String::new(), |words| format!(" {words}."));
+            return format!("The search for {name} was not finished: {why}. {bracket}.{differ}");
         }
         return format!("No {} was found for {name}: {why}.", of.kind());
     };
@@ -196,8 +196,8 @@ fn sentence(saved: &Saved, found: &Estimate) -> String {
 }
 
 /// What a search that was not finished knows: `It is between 34.7/s, which meets the bounds, and ...`
-fn bracket(of: &Of, found: &Estimate, is_wrong: bool) -> Option<String> {
-    let misses = |words: &'static str| if is_wrong { "where answers are wrong" } else { words };
+fn bracket(of: &Of, found: &Estimate, is_other: bool) -> Option<String> {
+    let misses = |words: &'static str| if is_other { "where answers differ" } else { words };
     Some(match (found.met, found.missed) {
         (Some(met), Some(missed)) => {
             format!(

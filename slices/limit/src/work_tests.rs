@@ -236,7 +236,7 @@ fn a_budget_that_holds_less_than_a_round_says_so() {
     let found = searched(&[writer(940.0, 1700.0), writer(1600.0, 1650.0)], 20 * S);
     assert!(spent_s(&found) <= 20.0, "{} s", spent_s(&found));
     let why: Vec<&str> = found.capacities.iter().map(|capacity| capacity.why.as_str()).collect();
-    assert!(why.iter().any(|why| why.contains("is used up")), "{why:?}");
+    assert!(why.iter().any(|why| why.contains("would exceed the time of 20s")), "{why:?}");
     let cut = found.capacities.iter().find(|capacity| capacity.missed.is_some()).expect("one is cut in its search");
     let capacity = [940.0, 1600.0][cut.arm];
     assert!(cut.met.is_none_or(|met| met <= capacity) && cut.missed.is_some_and(|missed| missed > capacity), "{cut:?}");

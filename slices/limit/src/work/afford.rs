@@ -181,7 +181,7 @@ impl Work<'_> {
         }
         let total_ns = self.saved.budget.as_ref().map_or(0, |budget| budget.total_ns);
         self.asked = None;
-        self.give_up(format!("the time of {} is used up: it does not hold the next probe", budget::words(total_ns)));
+        self.give_up(format!("the next probe would exceed the time of {}", budget::words(total_ns)));
         None
     }
 
