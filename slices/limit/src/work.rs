@@ -193,7 +193,9 @@ impl<'w> Work<'w> {
         if self.again.is_due(probe.disturbed && !probe.wrong, self.saved.probes.len()) {
             (probe.seen, probe.again) = (Some(ProbeResult::NoValue), true);
             probe.why = "disturbed from outside: run again".to_string();
+            let tried = probe.at();
             self.keep(arm, probe);
+            self.ask(arm, tried);
             return true;
         }
         let Some(tried) = probe.at() else {

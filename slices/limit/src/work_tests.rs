@@ -66,15 +66,8 @@ fn searched_until(contenders: &[Simulated], budget_ns: Option<u64>, probes: usiz
     let mut saved = saved(arms, &[]);
     (saved.rounds, saved.window_ns) = (6, S / 2);
     saved.budget = budget_ns.map(|total_ns| Budget { total_ns, ..Budget::default() });
-    let place = |contender: usize| ArmSetup {
-        contender,
-        condition: Condition { label: "default".to_string(), profile: None, axes: Default::default() },
-    };
-    let places = (0..saved.arms.len()).map(place).collect();
     let now = || clock.get();
-    let ways = Ways { relaxing: Relaxing::Busy, lowers: true, clock: &now, tell: &|_| {} };
-    let bounds = bound::bounds(&bound::usual()).unwrap();
-    let mut work = Work::new(PathBuf::new(), bounds, (places, saved), ways);
+    let mut work = work(saved, &now);
     let mut next = work.step(None);
     while let Some(choice) = next {
         let arm = work.asked.as_ref().map(|(arm, _)| *arm).unwrap();
@@ -89,6 +82,44 @@ fn searched_until(contenders: &[Simulated], budget_ns: Option<u64>, probes: usiz
         assert!(work.saved.probes.len() < 1000, "it ends");
     }
     work.saved
+}
+
+/// The work of a search before its first probe.
+fn work(saved: Saved, clock: &dyn Fn() -> u64) -> Work<'_> {
+    let place = |contender: usize| ArmSetup {
+        contender,
+        condition: Condition { label: "default".to_string(), profile: None, axes: Default::default() },
+    };
+    let places = (0..saved.arms.len()).map(place).collect();
+    let ways = Ways { relaxing: Relaxing::Busy, lowers: true, clock, tell: &|_| {} };
+    Work::new(PathBuf::new(), bound::bounds(&bound::usual()).unwrap(), (places, saved), ways)
+}
+
+/// The rounds from which a service's first probes draw, if this one of them is disturbed and runs again; and their conditions.
+fn drawn(service: bool, disturbed: usize) -> Vec<(u32, Condition)> {
+    let contender = writer(940.0, 1700.0);
+    let (arms, _) = arms(std::slice::from_ref(&contender));
+    let mut work = work(Saved { service, rounds: 6, ..saved(arms, &[]) }, &|| 0);
+    let (mut next, mut all) = (work.step(None), vec![]);
+    for at in 0..5 {
+        let choice = next.expect("it goes on");
+        let mut looked = probed(&choice, 0, contender.capacity, &contender.used);
+        looked.probe.disturbed = at == disturbed;
+        all.push((choice.round, choice.condition));
+        next = work.step(Some(looked));
+    }
+    assert!(work.saved.probes[disturbed].again && work.saved.probes.iter().all(|probe| probe.round == 1));
+    all
+}
+
+#[test]
+fn each_probe_of_a_service_draws_its_own_work_and_so_does_one_that_runs_again() {
+    for disturbed in 0..4 {
+        let all = drawn(true, disturbed);
+        assert_eq!(all.iter().map(|(round, _)| *round).collect::<Vec<u32>>(), [1, 2, 3, 4, 5]);
+        assert_eq!(all[disturbed].1, all[disturbed + 1].1, "it runs again as it was");
+        assert!(drawn(false, disturbed).iter().all(|(round, _)| *round == 1), "fresh data, equal work");
+    }
 }
 
 fn probed(choice: &Choice, arm: usize, capacity: f64, used: &Busy) -> Looked {
