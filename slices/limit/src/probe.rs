@@ -42,7 +42,9 @@ pub struct Sought<'s> {
 /// Rate and window of the probe whose answers are compared with: 200 answers, at a rate that a slow service carries, too. With
 /// them a difference is seen from an eighth of the answers on. Outside of a search only this probe has a rate.
 pub const REFERENCE_PER_S: f64 = 10.0;
-pub const REFERENCE_NS: u64 = 20_000_000_000;
+const REFERENCE_NS: u64 = 20_000_000_000;
+/// Most windows of that probe: a user who asks for short windows does not wait for 200 answers.
+const REFERENCE_WINDOWS: u64 = 8;
 /// Most such probes, if one does not count.
 const REFERENCES_MAX: u32 = 3;
 
@@ -52,6 +54,10 @@ const REFERENCES_MAX: u32 = 3;
 pub struct Reference {
     tries: u32,
     lowest: Option<(f64, Responses)>,
+}
+
+pub fn reference_ns(window_ns: u64) -> u64 {
+    REFERENCE_NS.min(REFERENCE_WINDOWS * window_ns)
 }
 
 /// Reads the only trial of a record as a probe of an arm.

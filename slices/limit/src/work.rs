@@ -8,7 +8,7 @@ use crate::floor::Floor;
 use crate::judge::Verdict;
 use crate::limiter::{Suspected, suspected};
 use crate::of::{MOST, Of};
-use crate::probe::{Looked, REFERENCE_NS, REFERENCE_PER_S, Reference, Sought, look};
+use crate::probe::{Looked, REFERENCE_PER_S, Reference, Sought, look, reference_ns};
 use crate::relax::ArmSetup;
 use crate::saved::{Capacity, Probe, Saved};
 use crate::search::{Lost, Next, ProbeResult, Search, Why};
@@ -433,7 +433,7 @@ impl<'w> Work<'w> {
     fn choice(&self, arm: usize, tried: Option<f64>) -> Choice {
         let ArmSetup { contender, condition } = &self.places[arm];
         let window_ns = match (&self.of, tried) {
-            (Of::Rate, Some(_)) if self.search.is_none() => REFERENCE_NS,
+            (Of::Rate, Some(_)) if self.search.is_none() => reference_ns(self.window_ns),
             (Of::Rate, Some(rate)) => self.window_ns_at(arm, rate),
             (Of::Rate, None) => self.window_ns,
             (Of::Axis(_), _) => self.windows_ns[arm],
