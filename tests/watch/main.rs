@@ -200,6 +200,7 @@ const SYNC_MS: u64 = 200;
 const HAS_OTHER: &[&str] = &[
     "began_before",
     "program_holds_lock",
+    "short_pauses",
     "implicit_begin",
     "implicit_begin_journal",
     "forked_journal",
@@ -218,6 +219,7 @@ const HAS_OTHER: &[&str] = &[
     "checkpoint_call_blocks_writers",
     "old_snapshot",
     "healthy_pair",
+    "healthy_polled",
     "healthy_pieces",
     "healthy_readers",
     "healthy_closes",

@@ -17,7 +17,7 @@ pub const TIMEOUT_NS: u64 = 2 * 5_000 * MS;
 /// that of the other process, if there is one.
 pub type Planted = (&'static str, &'static str, fn(&Value, u32) -> bool);
 
-pub const PLANTED: [Planted; 22] = [
+pub const PLANTED: [Planted; 23] = [
     // It sleeps 400 ms in each transaction.
     ("program_holds_lock", "program-holds-lock", |found, _| {
         begins(&found["before"], "INSERT INTO t")
@@ -28,6 +28,17 @@ pub const PLANTED: [Planted; 22] = [
             && at_least(&found["longest_wait_ns"], 10 * MS)
             && at_most(&found["longest_wait_ns"], TIMEOUT_NS)
             && at_most(&found["held_ns"], WATCHED_NS)
+    }),
+    // It sleeps 60 ms in each transaction, and the other process has no busy timeout.
+    ("short_pauses", "program-holds-lock", |found, _| {
+        begins(&found["before"], "INSERT INTO t")
+            && found["after"] == "COMMIT"
+            && within(&found["longest_gap_ns"], 60 * MS)
+            && at_least(&found["holds"], 3)
+            && at_least(&found["held_ns"], at(&found["outside_ns"]))
+            && 10 * at(&found["outside_ns"]) >= 9 * at(&found["held_ns"])
+            && at_least(&found["refused"], 5)
+            && at_least(&found["refused_in_all"], at(&found["refused"]))
     }),
     ("implicit_begin", "program-holds-lock", sleeps_after_its_insert),
     ("implicit_begin_journal", "program-holds-lock", sleeps_after_its_insert),

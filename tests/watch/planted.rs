@@ -58,7 +58,20 @@ fn finds(names: &[&str]) {
 #[test]
 fn programs_that_keep_the_lock_are_named_with_their_statements() {
     if may_trace("holders of the lock") {
-        finds(&["program_holds_lock", "idle_in_transaction", "long_transaction"]);
+        finds(&["program_holds_lock", "short_pauses", "idle_in_transaction", "long_transaction"]);
+    }
+}
+
+/// Its transactions are short, and the other process, which has no busy timeout, tries all the time.
+#[test]
+fn a_program_that_pauses_after_its_transactions_is_no_cause_of_refusals() {
+    if !may_trace("refusals by a healthy program") {
+        return;
+    }
+    let programs = Language::ALL.map(|language| (language.command(), "healthy_polled")).into();
+    for (program, found) in findings_until(programs, 8, &[], &|_, _, _| false) {
+        let of_it: Vec<_> = found.iter().filter(|finding| finding["pid"] == program.pids["self"]).collect();
+        assert!(of_it.is_empty(), "{of_it:#?}");
     }
 }
 

@@ -259,6 +259,8 @@ static int is(const char *a, const char *b) { return !strcmp(a, b); }
 static void program(const char *name, const char *path) {
     if (is(name, "program_holds_lock")) {
         if (other()) write_for_ever(path, 0, 0.02, 5000, wal); else write_for_ever(path, 0.4, 0.05, 5000, wal);
+    } else if (is(name, "short_pauses")) {
+        if (other()) write_for_ever(path, 0, 0.005, 0, wal); else write_for_ever(path, 0.06, 0.02, 5000, wal);
     } else if (is(name, "read_then_write")) {
         if (other()) write_for_ever(path, 0.03, 0.005, 5000, wal); else read_then_write(path);
     } else if (is(name, "crash_loop")) {
@@ -314,6 +316,8 @@ static void program(const char *name, const char *path) {
         write_for_ever(path, 0, 0.1, 5000, wal);
     } else if (is(name, "healthy_pair")) {
         if (other()) write_for_ever(path, 0, 0.11, 5000, wal); else write_for_ever(path, 0, 0.13, 5000, wal);
+    } else if (is(name, "healthy_polled")) {
+        if (other()) write_for_ever(path, 0, 0.001, 0, wal); else write_for_ever(path, 0, 0.02, 5000, wal);
     } else if (is(name, "healthy_readers")) {
         other();
         repeat(path, wal, "", "SELECT count(*) FROM t", 0.02);

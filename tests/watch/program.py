@@ -53,6 +53,12 @@ def program_holds_lock(path, end):
     writer(path, end, hold=0.4, pause=0.05)
 
 
+def short_pauses(path, end):
+    """One process sleeps for a short time inside its transactions; another is refused at once, again and again."""
+    other(writer, path, end, 0.0, 0.005, 0.0)
+    writer(path, end, hold=0.06, pause=0.02)
+
+
 def implicit_begin(path, end, journal="wal"):
     """Writes once in a new connection, for which Python's module begins the transaction itself."""
     other(writer, path, end, 0.0, 0.02, 5.0, journal)
@@ -386,6 +392,12 @@ def healthy_writer(path, end):
 def healthy_pair(path, end):
     other(writer, path, end, 0.0, 0.11)
     writer(path, end, pause=0.13)
+
+
+def healthy_polled(path, end):
+    """Short transactions, while another process tries all the time without a busy timeout."""
+    other(writer, path, end, 0.0, 0.001, 0.0)
+    writer(path, end, pause=0.02)
 
 
 def healthy_readers(path, end):

@@ -17,8 +17,10 @@ pub enum Kind {
         before: Option<String>,
         after: Option<String>,
         longest_wait_ns: u64,
-        /// Calls of others refused while it paused for long, and their waits that ended without the lock.
+        /// Calls of others refused while it paused, those that its write locks refused in all, and waits in the pauses that
+        /// ended without the lock.
         refused: u64,
+        refused_in_all: u64,
         gave_up: u64,
     },
     /// A transaction holds the write lock while its program executes no statement.

@@ -2,7 +2,7 @@
 //! log in, findings out. A finding requires that its evidence was seen; a healthy program gets none.
 
 use crate::finding::{Case, Finding, Kind, REFUSAL_NS};
-use crate::hold::{End, GAP_NS_MIN, Gap, KeptOut, LONG_NS_MIN, Wait};
+use crate::hold::{End, GAP_NS_MIN, Gap, KeptOut, LONG_NS_MIN, PAUSES_NS_MIN, Wait};
 use crate::lock::Lock;
 use crate::moment::Moment;
 use crate::tally::{Sums, Tally, Times};
@@ -31,8 +31,10 @@ const COMMITS_PER_S: u64 = 50;
 const CONNECTS_PER_S: u64 = 5;
 /// Time from which on their rate is meaningful: programs open several connections when they begin.
 const CHURN_NS_MIN: u64 = 5 * SECOND;
-/// Fewest events for a rate to be meaningful.
+/// Fewest events for a rate or a share to be meaningful.
 const COUNT_MIN: u64 = 5;
+/// Pauses under the lock explain the calls that it refused if at least one in this many fell into them.
+const EXPLAINED_PART: u64 = 4;
 
 /// All findings of a timeline. `samples`: for each database by index, oldest first.
 pub fn findings(timeline: &Timeline, samples: &[Vec<Sample>]) -> Vec<Finding> {
@@ -150,10 +152,14 @@ impl<'t> View<'t> {
         let Gap { ns: longest_gap_ns, tid, before, after } = longest.clone();
         let held_ns = tally.outside_held_ns;
         let (outside_ns, longest_wait_ns) = (tally.outside.total_ns, tally.waited_for.pauses.max_ns);
-        let KeptOut { refused, gave_up, .. } = tally.outside_kept_out;
+        let KeptOut { refused, gave_up, pauses_ns, longest_pause_ns, .. } = tally.outside_kept_out;
+        let refused_in_all = tally.refused_others;
         let is_most = longest_wait_ns >= GAP_NS_MIN && 2 * outside_ns >= self.write_ns(pid).0;
-        // A pause that kept others out stays one however much the process does besides.
-        let worth = is_most || refused > 0;
+        // A long pause that kept others out stays one however much else the process does. Shorter ones must explain what
+        // others were refused, because a busy machine makes some in every program.
+        let explains = refused >= COUNT_MIN && EXPLAINED_PART * refused >= refused_in_all;
+        let keeps_out = pauses_ns >= PAUSES_NS_MIN && (explains || longest_pause_ns >= PAUSES_NS_MIN);
+        let worth = is_most || keeps_out;
         let holds = tally.outside.count;
         let kind = Kind::ProgramHoldsLock {
             holds,
@@ -164,6 +170,7 @@ impl<'t> View<'t> {
             after,
             longest_wait_ns,
             refused,
+            refused_in_all,
             gave_up,
         };
         worth.then_some(Case { kind, tid: Some(tid), sql: None })

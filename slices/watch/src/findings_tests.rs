@@ -11,6 +11,8 @@ use contend::engine::wal::Log;
 mod causes;
 #[path = "findings_readers_tests.rs"]
 mod readers;
+#[path = "findings_refused_tests.rs"]
+mod refused;
 #[path = "findings_unseen_tests.rs"]
 mod unseen;
 

@@ -8,8 +8,8 @@ use serde::Serialize;
 /// Shortest gap between statements under the write lock that is reported, if another process waited. A busy machine makes
 /// shorter ones in every program.
 pub const GAP_NS_MIN: u64 = 10_000_000;
-/// Shortest such gap that is a finding whatever else its process does, if another one was refused or waited.
-pub const PAUSE_NS_MIN: u64 = 100_000_000;
+/// Least time, in all, of such gaps in which calls of others were refused.
+pub const PAUSES_NS_MIN: u64 = 100_000_000;
 /// Shortest hold of the write lock that is long by itself.
 pub const LONG_NS_MIN: u64 = 1_000_000_000;
 /// Most different statements stored for a hold.
@@ -48,7 +48,12 @@ pub struct Hold {
     pub is_connection: bool,
     /// Whether it has outlived its transaction (PRAGMA locking_mode = EXCLUSIVE): then its length is no fault.
     pub is_kept: bool,
+    /// Number of refused calls of others.
+    pub refused: u64,
+    /// What its pauses of at least [`GAP_NS_MIN`] that have ended kept out.
     pub kept_out: KeptOut,
+    /// The same since its last statement.
+    pub in_gap: KeptOut,
 }
 
 /// Refused calls and waits of others while the holder executed no statement.
@@ -56,6 +61,9 @@ pub struct Hold {
 pub struct KeptOut {
     /// Number of refused calls.
     pub refused: u64,
+    /// Time of the pauses in which they were refused, and the longest.
+    pub pauses_ns: u64,
+    pub longest_pause_ns: u64,
     /// Number of waits that ended without the lock.
     pub gave_up: u64,
     /// The longest wait that has ended.
@@ -74,6 +82,8 @@ impl KeptOut {
     /// Adds what another hold kept out.
     pub fn add(&mut self, other: &KeptOut) {
         (self.refused, self.gave_up) = (self.refused + other.refused, self.gave_up + other.gave_up);
+        self.pauses_ns += other.pauses_ns;
+        self.longest_pause_ns = self.longest_pause_ns.max(other.longest_pause_ns);
         if let Some(waiter) = other.longest {
             self.keep_longer(waiter);
         }
@@ -118,7 +128,9 @@ impl Hold {
             drain_ns: 0,
             is_connection: false,
             is_kept: false,
+            refused: 0,
             kept_out: KeptOut::default(),
+            in_gap: KeptOut::default(),
         }
     }
 
@@ -135,6 +147,12 @@ impl Hold {
             self.unseen_ns = since_ns - self.from_ns;
         }
         let ns = at_ns.saturating_sub(since_ns);
+        let mut in_gap = std::mem::take(&mut self.in_gap);
+        if ns >= GAP_NS_MIN {
+            let pause_ns = if in_gap.refused > 0 { ns } else { 0 };
+            (in_gap.pauses_ns, in_gap.longest_pause_ns) = (pause_ns, pause_ns);
+            self.kept_out.add(&in_gap);
+        }
         if ns > self.gap.ns {
             let (before, after) = (thread.last_sql.clone(), after.map(str::to_string));
             self.gap = Gap { ns, tid: self.who.tid, before, after };
@@ -177,9 +195,16 @@ impl Hold {
     pub fn was_waited_for(&mut self, wait: &Wait) {
         let (ns, gave_up) = (wait.for_ns(self, wait.to_ns), wait.end.is_without_lock());
         if ns > 0 {
-            self.kept_out.gave_up += u64::from(gave_up);
-            self.kept_out.keep_longer(Waiter { pid: wait.who.pid, ns, gave_up });
+            self.in_gap.gave_up += u64::from(gave_up);
+            self.in_gap.keep_longer(Waiter { pid: wait.who.pid, ns, gave_up });
         }
+    }
+
+    /// What it has kept out so far, its current pause included.
+    pub fn kept_out_so_far(&self) -> KeptOut {
+        let mut kept_out = self.kept_out;
+        kept_out.add(&self.in_gap);
+        kept_out
     }
 
     /// Length of the hold, up to now if it continues.

@@ -65,7 +65,7 @@ impl<'t> Moment<'t> {
     fn with_cost(&self, finding: Finding) -> Finding {
         let Kind::IdleInTransaction { waiter, .. } = finding.case.kind else { return finding };
         let open: Vec<&Hold> = self.open_writes(finding.pid).collect();
-        let refused: u64 = open.iter().map(|hold| hold.kept_out.refused).sum();
+        let refused: u64 = open.iter().map(|hold| hold.kept_out_so_far().refused).sum();
         let waited = |wait: &&Wait| open.iter().map(|hold| wait.for_ns(hold, self.timeline.now_ns)).sum::<u64>();
         let now_ns: u64 = self.waiting.iter().map(waited).sum();
         let waited_ns = now_ns.max(waiter.map_or(0, |waiter| waiter.ns));
@@ -92,8 +92,9 @@ impl<'t> Moment<'t> {
         let idle_ns = now_ns.saturating_sub(since_ns);
         let waits = self.waiting.iter().map(|wait| (wait.who.pid, wait.for_ns(open, now_ns)));
         let waits = waits.filter(|(_, ns)| *ns > 0).map(|(pid, ns)| Waiter { pid, ns, gave_up: false });
-        let waiter = waits.chain(open.kept_out.longest).max_by_key(|waiter| waiter.ns);
-        let (held_ns, began_before, gave_up) = (open.ns(now_ns), open.began_before, open.kept_out.gave_up);
+        let kept_out = open.kept_out_so_far();
+        let waiter = waits.chain(kept_out.longest).max_by_key(|waiter| waiter.ns);
+        let (held_ns, began_before, gave_up) = (open.ns(now_ns), open.began_before, kept_out.gave_up);
         let kind = Kind::IdleInTransaction { held_ns, began_before, idle_ns, last, gave_up, waiter };
         (idle_ns >= IDLE_NS_MIN).then_some(Case { kind, tid: Some(open.who.tid), sql: None })
     }

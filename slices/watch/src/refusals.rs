@@ -36,10 +36,7 @@ impl Timeline {
         let (wrote_ns, waited_ns) = (thread.wrote_ns(database), thread.waited_ns);
         self.sums(database, who.pid).refusals += 1;
         let is_its = |hold: &&Hold| hold.database == database && hold.lock == lock && hold.who.pid != who.pid;
-        for hold in self.held.values_mut().filter(|hold| is_its(&&**hold)) {
-            let drains = self.waiting.get(&(database, hold.who)).is_some_and(Wait::is_for_readers);
-            hold.kept_out.refused += u64::from(!drains && is_outside(self.threads.get(&hold.who)));
-        }
+        self.count_refused(|hold| is_its(&hold));
         let holder = self.held.values().find(is_its);
         let (holder_sql, holder) = (holder.and_then(|hold| self.last_statement(hold)), holder.map(|hold| hold.who.pid));
         let after_read = has_read && !begins_with_lock(call.as_ref().and_then(|call| call.sql.as_deref()));
@@ -62,6 +59,15 @@ impl Timeline {
         });
         wait.tries += 1;
         wait.to_ns = at_ns;
+    }
+
+    /// Counts a refused call for these holds.
+    fn count_refused(&mut self, is_its: impl Fn(&Hold) -> bool) {
+        for hold in self.held.values_mut().filter(|hold| is_its(hold)) {
+            let drains = self.waiting.get(&(hold.database, hold.who)).is_some_and(Wait::is_for_readers);
+            hold.refused += 1;
+            hold.in_gap.refused += u64::from(!drains && is_outside(self.threads.get(&hold.who)));
+        }
     }
 
     /// The same call takes the write lock once more: before, its snapshot was too old, and it has paused since. No lock call
@@ -130,6 +136,9 @@ impl Timeline {
             return;
         }
         sums.refusals += 1;
+        if let Some((lock, pid)) = holder {
+            self.count_refused(|hold| (hold.database, hold.who.pid, hold.lock) == (database, pid, lock));
+        }
         let lock = holder.map_or(Lock::Reserved, |(lock, _)| lock);
         let wait = Wait {
             tries: if after_read && is_outdated || at_ns - call.from_ns < AT_ONCE_NS { 1 } else { 2 },

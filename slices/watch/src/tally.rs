@@ -1,7 +1,7 @@
 //! Totals of a process on a database since the beginning of the watch. Their size does not depend on the length of
 //! the watch.
 
-use crate::hold::{Cause, End, GAP_NS_MIN, Gap, Hold, KeptOut, PAUSE_NS_MIN, Wait};
+use crate::hold::{Cause, End, GAP_NS_MIN, Gap, Hold, KeptOut, Wait};
 use crate::lock::{Lock, Mode};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -138,8 +138,10 @@ pub struct Tally {
     /// Holds of the write lock with a pause (see [`Hold::pauses`]): time outside of statements, and their whole time.
     pub outside: Times,
     pub outside_held_ns: u64,
-    /// What those with the longest pauses kept out in their pauses; see [`PAUSE_NS_MIN`].
+    /// What they kept out in their pauses.
     pub outside_kept_out: KeptOut,
+    /// Number of calls of others that its write locks refused, in pauses or not.
+    pub refused_others: u64,
     pub gap: Gap,
     /// Longest gap for which both statements are known.
     pub known_gap: Gap,
@@ -182,12 +184,11 @@ impl Tally {
             return;
         }
         let outside_ns = hold.outside_ns(now_ns);
+        self.refused_others += hold.refused;
         if hold.pauses() {
             self.outside.add(outside_ns, hold.who.tid);
             self.outside_held_ns += ns;
-            if hold.gap.ns >= PAUSE_NS_MIN {
-                self.outside_kept_out.add(&hold.kept_out);
-            }
+            self.outside_kept_out.add(&hold.kept_out);
             keep_longer(&mut self.gap, &hold.gap);
             if hold.gap.before.is_some() && hold.gap.after.is_some() {
                 keep_longer(&mut self.known_gap, &hold.gap);

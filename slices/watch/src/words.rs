@@ -121,10 +121,10 @@ fn evidence(finding: &Finding, who: &str, name: &dyn Fn(u32) -> String) -> Strin
         Kind::ProgramHoldsLock { holds, outside_ns, held_ns, longest_gap_ns, before, after, .. } => {
             let (outside, held, gap) = (time(*outside_ns), time(*held_ns), time(*longest_gap_ns));
             let (before, after) = (quoted(before.as_deref()), next_call(after.as_deref()));
-            let holds = counted(*holds, "transaction");
+            let (holds, share) = (counted(*holds, "transaction"), percent(1000 * outside_ns / (*held_ns).max(1)));
             format!(
-                "It held the lock for {held} in all, {outside} of that outside of SQLite, in {holds} with a pause between \
-                 statements. Longest: {gap} after {before} and before {after}.{}",
+                "It held the lock for {held} in all, {outside} ({share}) of that outside of SQLite, in {holds} with a pause \
+                 between statements. Longest: {gap} after {before} and before {after}.{}",
                 kept_out(kind)
             )
         }
@@ -327,13 +327,16 @@ fn change(kind: &Kind) -> &'static str {
 
 /// What pauses under the lock kept out.
 fn kept_out(kind: &Kind) -> String {
-    let Kind::ProgramHoldsLock { longest_wait_ns, refused, gave_up, .. } = *kind else { return String::new() };
+    let Kind::ProgramHoldsLock { longest_wait_ns, refused, refused_in_all, gave_up, .. } = *kind else {
+        return String::new();
+    };
     let mut out = String::new();
     if longest_wait_ns > 0 {
         out += &format!(" Another connection waited up to {}.", time(longest_wait_ns));
     }
     if refused > 0 {
-        out += &format!(" While it paused for long, the lock was refused to other connections {}", times(refused));
+        out += &format!(" While it paused, the lock was refused to other connections {}", times(refused));
+        out += &if refused_in_all > refused { format!(" (in all {})", times(refused_in_all)) } else { String::new() };
         let ended = counted(gave_up, "wait");
         out += &if gave_up > 0 { format!(", and {ended} ended without the lock.") } else { ".".to_string() };
     }

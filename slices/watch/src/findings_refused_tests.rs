@@ -1,0 +1,100 @@
+//! Pauses under the lock while others are refused at once, and wait for nothing.
+
+use super::*;
+
+/// Milliseconds of the COMMIT of a [`Transaction`].
+const COMMIT_MS: u64 = 40;
+
+/// A transaction that pauses before its COMMIT, and how often others are refused in the pause and in the COMMIT.
+#[derive(Clone, Copy)]
+struct Transaction {
+    pause_ms: u64,
+    in_pause: u64,
+    in_commit: u64,
+}
+
+impl Watched {
+    /// Another connection tries once, and its statement fails.
+    fn fails(&mut self, at_ms: u64, who: Who) {
+        self.begins(at_ms, who, "BEGIN IMMEDIATE");
+        if who.pid != ONE.pid {
+            self.lock(at_ms, who, Lock::WalWrite, Change::Refused(Mode::Alone));
+        }
+        self.ends(at_ms, who, 5);
+    }
+
+    fn carries_out(&mut self, from_ms: u64, of: Transaction, other: Who) {
+        self.does(from_ms, from_ms, ONE, "BEGIN");
+        self.begins(from_ms, ONE, "INSERT INTO t");
+        self.takes(from_ms, ONE);
+        self.ends(from_ms + 1, ONE, 101);
+        (0..of.in_pause).for_each(|_| self.fails(from_ms + 2, other));
+        let commits_ms = from_ms + 1 + of.pause_ms;
+        self.begins(commits_ms, ONE, "COMMIT");
+        (0..of.in_commit).for_each(|_| self.fails(commits_ms + 1, other));
+        self.lock(commits_ms + COMMIT_MS, ONE, Lock::WalWrite, Change::Released);
+        self.ends(commits_ms + COMMIT_MS, ONE, 101);
+    }
+}
+
+/// Findings about the process that carries out these transactions.
+fn found(transactions: &[Transaction], other: Who) -> Vec<Finding> {
+    let mut watched = Watched::new();
+    for (n, of) in transactions.iter().enumerate() {
+        watched.carries_out(100 + 300 * n as u64, *of, other);
+    }
+    let found = watched.found(100 + 300 * transactions.len() as u64);
+    found.into_iter().filter(|of| matches!(of.case.kind, Kind::ProgramHoldsLock { .. })).collect()
+}
+
+#[test]
+fn short_pauses_in_which_others_are_refused_at_once_are_one_finding() {
+    let pauses = [Transaction { pause_ms: 50, in_pause: 3, in_commit: 1 }; 4];
+    let found = found(&pauses, WAITER);
+    let [Finding { pid: 7, case, cost_ns, .. }] = &found[..] else { panic!("{found:#?}") };
+    let Kind::ProgramHoldsLock { holds: 4, outside_ns, held_ns, refused, refused_in_all, before, after, .. } =
+        &case.kind
+    else {
+        panic!("{case:#?}")
+    };
+    assert_eq!((outside_ns / MS, held_ns / MS, *refused, *refused_in_all), (200, 364, 12, 16));
+    assert_eq!((before.as_deref(), after.as_deref()), (Some("INSERT INTO t"), Some("COMMIT")));
+    assert_eq!((case.tid, *cost_ns), (Some(ONE.tid), 12 * REFUSAL_NS), "none of them waited");
+    let said = crate::words::words(&found[0], &|pid| pid.to_string(), &|tid| tid.to_string()).evidence;
+    for part in [
+        "364 ms in all, 200 ms (55 %) of that outside of SQLite, in 4 transactions",
+        "Longest: 50.0 ms after \"INSERT INTO t\" and before \"COMMIT\".",
+        "While it paused, the lock was refused to other connections 12 times (in all 16 times).",
+    ] {
+        assert!(said.contains(part), "no `{part}` in {said}");
+    }
+}
+
+#[test]
+fn pauses_are_a_finding_from_their_number_length_and_share_of_the_refusals_on() {
+    let is_found = |transactions: &[Transaction]| !found(transactions, WAITER).is_empty();
+    let pause = |pause_ms, in_pause, in_commit| Transaction { pause_ms, in_pause, in_commit };
+    for (is, transactions, why) in [
+        (true, vec![pause(50, 3, 0), pause(50, 2, 0)], "5 refusals in 100 ms"),
+        (false, vec![pause(50, 3, 0), pause(49, 2, 0)], "99 ms"),
+        (false, vec![pause(50, 2, 0), pause(50, 2, 0)], "4 refusals"),
+        (true, vec![pause(50, 3, 8), pause(50, 2, 7)], "5 of 20 refusals"),
+        (false, vec![pause(50, 3, 8), pause(50, 2, 8)], "5 of 21 refusals: statements explain them"),
+        (false, [vec![pause(50, 5, 0)], vec![pause(50, 0, 0); 9]].concat(), "pauses that refused nothing"),
+        (true, vec![pause(10, 1, 0); 10], "pauses of 10 ms"),
+        (false, vec![pause(9, 1, 0); 30], "shorter ones, which a busy machine makes"),
+        (true, vec![pause(100, 1, 30)], "a pause of 100 ms"),
+        (false, vec![pause(0, 0, 30); 9], "a program that does not pause"),
+    ] {
+        assert_eq!(is_found(&transactions), is, "{why}");
+    }
+}
+
+/// SQLite settles it in memory, without a lock call.
+#[test]
+fn a_connection_of_the_same_process_that_is_refused_in_pauses_counts_too() {
+    let pauses = [Transaction { pause_ms: 60, in_pause: 2, in_commit: 1 }; 3];
+    let found = found(&pauses, TWO);
+    let kinds = kinds(&found);
+    assert!(matches!(kinds[..], [Kind::ProgramHoldsLock { refused: 6, refused_in_all: 9, .. }]), "{found:#?}");
+}
