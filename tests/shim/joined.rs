@@ -1,7 +1,9 @@
-//! Joins by columns that both tables have. SQLite's authorizer does not report a table of which only these are read.
+//! Joins by columns that both tables have, and table-valued functions: of a table of which only such columns are read SQLite's
+//! authorizer reports nothing, of the first use of such a function it reports a change of the schema.
 
-use super::Stage;
+use super::corners::RUN;
 use super::programs::both;
+use super::{Stage, fed, text};
 
 #[test]
 fn tables_of_which_only_the_joined_column_is_read_are_those_of_the_server() {
@@ -66,5 +68,40 @@ print(c.execute('SELECT * FROM s').fetchall())
     for stage in Stage::both() {
         let (_, shim) = both(&stage, &["python3", "-c", script], "");
         assert!(!shim.contains("no error") && shim.ends_with("[('y', 1)]\n"), "{shim}");
+    }
+}
+
+/// SQLite declares a table-valued function when a connection uses it first: each statement is also the first.
+#[test]
+fn a_table_valued_function_is_used_next_to_rows_the_first_time_and_later() {
+    let uses = [
+        "INSERT INTO t (n, x) SELECT CAST(key AS INTEGER), CAST(atom AS TEXT) FROM json_each(?)",
+        "SELECT n, x FROM t WHERE x IN (SELECT atom FROM json_each(?)) ORDER BY n",
+        "UPDATE t SET n = n + 10 WHERE x IN (SELECT atom FROM json_each(?))",
+        "DELETE FROM t WHERE n >= 20 AND x IN (SELECT atom FROM json_each(?))",
+        "SELECT count(*) FROM json_each(?)",
+        "INSERT INTO s SELECT key FROM json_each(?)",
+    ];
+    let script = format!(
+        "{RUN}run('CREATE TABLE t (n INTEGER, x TEXT)')\n\
+         run('INSERT INTO t (n, x) SELECT 1, name FROM sqlite_master')\n\
+         for sql in {uses:?}:\n\
+         \x20   c.close()\n\
+         \x20   c = sqlite3.connect(sys.argv[1], isolation_level=None)\n\
+         \x20   run('CREATE TEMP TABLE s (n INTEGER)')\n\
+         \x20   for json in '[\"a\", \"b\"]', '[\"b\", \"c\"]': run(sql, json)\n\
+         \x20   run('SELECT n, x FROM t ORDER BY n, x'), run('SELECT n FROM s')\n"
+    );
+    for stage in Stage::both() {
+        let (sqlite, shim) = both(&stage, &["python3", "-c", &script], "");
+        assert_eq!(shim, sqlite);
+        assert!(sqlite.contains("[(1, 't')") && sqlite.ends_with("[(0,), (1,), (0,), (1,)]\n"), "{sqlite}");
+        let path = stage.path("shim.db").display().to_string();
+        let output = fed(
+            stage.shim(&[], &["python3", "-c", &script.replace("CREATE TABLE", "CREATE TABLE IF NOT EXISTS"), &path]),
+            "",
+        );
+        let said = text(&output.stderr);
+        assert!(said.contains("refused statements: 0, noted: 0."), "{said}");
     }
 }

@@ -120,29 +120,26 @@ fn temporary(note: &Note) -> Does {
 }
 
 fn of_tables(sql: &str, note: &Note, has_table: impl Fn(&str) -> bool) -> Does {
+    if note.changes_schema && ["INSERT", "REPLACE", "UPDATE", "DELETE", "WITH"].contains(&first_word(sql).as_str()) {
+        return Does::Refused("a schema table is changed".to_string());
+    }
     let (mut rows, mut schema, mut temporary) = (false, false, false);
     for (database, table) in &note.tables {
         if is_schema_table(table) {
             schema = true;
-            // The first use of a table-valued function declares a table there.
-            if note.writes && ["INSERT", "REPLACE", "UPDATE", "DELETE", "WITH"].contains(&first_word(sql).as_str()) {
-                return Does::Refused(format!("{table} is changed"));
-            }
         } else if database == "temp" {
             temporary = true;
         } else if has_table(table) || table.to_ascii_lowercase().starts_with("sqlite_") {
             rows = true;
         } else if is_schema_function(table) {
             schema = true;
-        } else if is_local_function(table) {
-            temporary = true;
-        } else {
+        } else if !is_local_function(table) {
             return Does::Refused(format!("{table} has no counterpart on the server"));
         }
     }
     match (rows, temporary) {
         (true, true) => {
-            let reason = "rows of the database and of a temporary table or function in one statement".to_string();
+            let reason = "rows of the database and of a temporary table in one statement".to_string();
             if note.writes { Does::Refused(reason) } else { Does::Copied(reason) }
         }
         (true, false) => Does::Server,

@@ -19,6 +19,9 @@ pub struct Note {
     pub deleted: BTreeSet<String>,
     /// Whether some of them are changed.
     pub writes: bool,
+    /// Whether one of SQLite's schema tables is changed; before `locate`, it may also be that SQLite has declared a table-valued
+    /// function, at its first use.
+    pub changes_schema: bool,
     /// Lower case.
     pub functions: BTreeSet<String>,
     pub pragma: Option<(String, Option<String>)>,
@@ -35,16 +38,22 @@ pub struct Note {
 }
 
 impl Note {
-    /// Adds what SQLite does not report: tables of which only columns of USING or NATURAL are read, and the databases of tables of
-    /// which no column is read, as by `SELECT count(*)`. A name that is in no database is that of a query in WITH, if it is not a
-    /// virtual table.
+    /// Corrects what SQLite reports of table-valued functions. Adds what it does not report: tables of which only columns of
+    /// USING or NATURAL are read, and the databases of tables of which no column is read, as by `SELECT count(*)`. A name that
+    /// is in no database is that of a query in WITH, if it is not a virtual table.
     ///
     /// # Errors
     /// SQLite cannot read its own schema, or prepare the statement again.
     pub fn locate(&mut self, front: &Front, sql: &str) -> Result<(), Failed> {
         let may_lack = self.is_prepared && (self.is_nested || opened::may_join_by_names(sql));
-        if may_lack && first_word(sql) != "EXPLAIN" {
-            self.tables.extend(opened::tables(front, sql)?);
+        let may_have_declared = self.changes_schema && self.defines.is_none();
+        if (may_lack || may_have_declared) && first_word(sql) != "EXPLAIN" {
+            let opened = opened::tables(front, sql)?;
+            if may_have_declared {
+                self.changes_schema = opened.iter().any(|opened| opened.writes && is_schema_table(&opened.table));
+                self.tables.retain(|(_, table)| !is_schema_table(table));
+            }
+            self.tables.extend(opened.into_iter().map(|opened| (opened.database, opened.table)));
         }
         let is_lost = |(database, table): &(String, String)| database.is_empty() && !is_schema_table(table);
         let (lost, found) = std::mem::take(&mut self.tables).into_iter().partition::<BTreeSet<_>, _>(is_lost);
@@ -124,6 +133,7 @@ pub fn action(code: i32, one: &str, two: &str, database: &str) {
             note.odd = Some("a temporary trigger");
         }
         3 | 4 | 6 | 12..=15 => note.defines = Some("temp".to_string()),
+        9 | 18 | 23 if is_schema_table(one) => note.changes_schema = true,
         9 | 18 | 23 => {
             note.writes = true;
             note.tables.insert((database.to_string(), one.to_string()));

@@ -11,11 +11,19 @@ pub fn may_join_by_names(sql: &str) -> bool {
     ["using", "natural"].iter().any(|word| text.contains(word))
 }
 
-/// Tables that a statement opens, with their databases.
+/// A table that a statement opens.
+pub struct Opened {
+    pub database: String,
+    pub table: String,
+    /// Whether to change it.
+    pub writes: bool,
+}
+
+/// Tables that a statement opens.
 ///
 /// # Errors
 /// SQLite cannot prepare the statement, or read its own schema.
-pub fn tables(front: &Front, sql: &str) -> Result<Vec<(String, String)>, Failed> {
+pub fn tables(front: &Front, sql: &str) -> Result<Vec<Opened>, Failed> {
     let roots = front.rows(
         "SELECT 0, rootpage, 'main', tbl_name FROM main.sqlite_master WHERE rootpage > 0 \
          UNION ALL SELECT 1, rootpage, 'temp', tbl_name FROM temp.sqlite_master WHERE rootpage > 0 \
@@ -26,7 +34,10 @@ pub fn tables(front: &Front, sql: &str) -> Result<Vec<(String, String)>, Failed>
     let is_open = |step: &Vec<Value>| opens.contains(&step[1]);
     let steps = front.rows(&format!("EXPLAIN {}", from_first_word(sql)))?;
     // Of such a step, the second and third number are the root page and the database.
-    let opened = steps.iter().filter(|step| is_open(step));
-    let named = opened.filter_map(|step| roots.iter().find(|root| root[0] == step[4] && root[1] == step[3]));
-    Ok(named.map(|root| (root[2].clone().into_words(), root[3].clone().into_words())).collect())
+    let named = |step: &Vec<Value>| {
+        let root = roots.iter().find(|root| root[0] == step[4] && root[1] == step[3])?;
+        let [database, table] = [2, 3].map(|column| root[column].clone().into_words());
+        Some(Opened { database, table, writes: step[1] == Value::text("OpenWrite") })
+    };
+    Ok(steps.iter().filter(|step| is_open(step)).filter_map(named).collect())
 }
