@@ -4,6 +4,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod checked;
 mod config;
 mod crash;
 mod flask;

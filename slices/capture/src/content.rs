@@ -1,8 +1,10 @@
 //! The content of a database: a copy through the backup API, and counts of its tables. Only contend's own process
 //! opens the file.
 
-use crate::literal::CHOICES;
+use crate::allowed::Allowed;
+use crate::literal::{CHOICES, written};
 use crate::manifest::{Column, Content, Table, write_private};
+use crate::trace::Value;
 use anyhow::{Context, Result, ensure};
 use contend_interpose::format::value;
 use contend_interpose::hash;
@@ -158,6 +160,7 @@ fn table(db: &Connection, name: String, ddl: String) -> Result<Table> {
                 length_mean: 0,
                 length_max: 0,
                 hashes: vec![],
+                words: vec![],
             },
         )?);
     }
@@ -255,14 +258,21 @@ pub fn value_counts(db: &Connection, table: &str, columns: &[&str]) -> Result<Ve
     Ok(counts?)
 }
 
-/// Hashes the values of columns with few values and of those that name rows, so that they can be recognised in statements.
+/// Hashes the values of columns with few values and of those that name rows, so that they can be recognised in statements; and the
+/// words of CHECK constraints, which are in the schema anyway.
 ///
 /// # Errors
 /// A query fails.
 pub fn hash_values(content: &mut Content, db: &Connection, key: [u64; 2]) -> Result<()> {
     for table in &mut content.tables {
-        let is_hashed = |column: &&mut Column| column.names_rows() || (1..=CHOICES as u64).contains(&column.distinct);
-        for column in table.columns.iter_mut().filter(is_hashed) {
+        let allowed: Vec<Allowed> = table.columns.iter().map(|column| Allowed::of(table, column)).collect();
+        for (column, allowed) in table.columns.iter_mut().zip(allowed) {
+            let word = |word: &Value| Some((written(word)?, hash_of(word, key)?));
+            column.words = allowed.words.iter().filter_map(word).collect();
+            let few = CHOICES.max(allowed.words.len()) as u64;
+            if !column.names_rows() && !(1..=few).contains(&column.distinct) {
+                continue;
+            }
             let (of, name) = (quoted(&table.name), quoted(&column.name));
             // A virtual table may reject the query.
             let Ok(mut rows) = db.prepare(&format!(
@@ -274,9 +284,7 @@ pub fn hash_values(content: &mut Content, db: &Connection, key: [u64; 2]) -> Res
             let hashed = rows.query_map([], |row| {
                 let hash = match row.get_ref(0)? {
                     ValueRef::Text(bytes) if column.kind == "text" => Some(hash::bytes(key, bytes)),
-                    ValueRef::Integer(number) if column.kind == "integer" => {
-                        Some(stand_in_number(hash::number(key, value::INTEGER, number.cast_unsigned())))
-                    }
+                    ValueRef::Integer(number) if column.kind == "integer" => Some(hash_of_number(number, key)),
                     _ => None,
                 };
                 Ok(hash.zip(Some(count(row, 1)?)))
@@ -288,6 +296,19 @@ pub fn hash_values(content: &mut Content, db: &Connection, key: [u64; 2]) -> Res
         }
     }
     Ok(())
+}
+
+fn hash_of_number(number: i64, key: [u64; 2]) -> u64 {
+    stand_in_number(hash::number(key, value::INTEGER, number.cast_unsigned()))
+}
+
+/// The hash of a text or an integer, as values of statements have it.
+fn hash_of(value: &Value, key: [u64; 2]) -> Option<u64> {
+    match value {
+        Value::Text(bytes) => Some(hash::bytes(key, bytes)),
+        Value::Integer(number) => Some(hash_of_number(*number, key)),
+        _ => None,
+    }
 }
 
 #[cfg(test)]

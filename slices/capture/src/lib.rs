@@ -12,6 +12,7 @@
 //! share. `sql`, `trace`, `program` and `summary` are pure functions of its files.
 
 mod alike;
+mod allowed;
 mod anonymise;
 mod attach;
 mod balance;

@@ -171,6 +171,9 @@ pub struct Column {
     /// frequent first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hashes: Vec<(u64, u64)>,
+    /// In a capture of hashes: the only values that the schema allows, as TOML, and their hashes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub words: Vec<(String, u64)>,
 }
 
 impl Column {
@@ -208,6 +211,17 @@ impl Manifest {
         let file = self.command.get(1).filter(is_file);
         let words: Vec<&str> = self.command.iter().take(1).chain(file).map(String::as_str).collect();
         words.join(" ").chars().take(60).collect()
+    }
+
+    /// The command that captures the program again, with its values: `contend capture --values=full -- python3 'my app.py'`.
+    pub fn with_values(&self) -> String {
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=@%+,".contains(c);
+        let word = |word: &String| match !word.is_empty() && word.chars().all(is_plain) {
+            true => word.clone(),
+            false => format!("'{}'", word.replace('\'', r"'\''")),
+        };
+        let words: Vec<String> = self.command.iter().map(word).collect();
+        format!("contend capture --values=full -- {}", words.join(" "))
     }
 
     /// All gaps, also that of a contend that was killed, and that of a file without a seal.

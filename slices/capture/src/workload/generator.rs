@@ -1,7 +1,8 @@
 //! Generators for a workload's values: for columns from what was counted, for arguments from their positions in
 //! statements and the values bound there.
 
-use crate::literal::{free, text};
+use crate::allowed::Allowed;
+use crate::literal::text;
 use crate::manifest::{Column, Content, Table};
 use crate::sql::{Token, tokens};
 use crate::trace::Value;
@@ -116,10 +117,15 @@ pub fn of_column(content: &Content, table: &Table, column: &Column, choices: Opt
         let how = if is_key { each } else { skew_of(table, column, other.rows) };
         return format!("{{ ref = {}{how}{null} }}", text(&to));
     }
+    let allowed = Allowed::of(table, column);
+    let words = allowed.listed();
+    if is_key && !words.is_empty() {
+        return format!("{{ cycle = [{}]{null} }}", words.join(", "));
+    }
     if is_key {
         let id = table.columns.iter().find(|column| is_serial(table, column));
         return match (kind_of(column), id) {
-            ("integer" | "real", _) => "{ serial = 1 }".into(),
+            ("integer" | "real", _) => format!("{{ serial = {} }}", allowed.first(1, table.rows)),
             (_, Some(id)) => format!("{{ format = {}{null} }}", text(&format!("{}-{{{}}}", column.name, id.name))),
             _ => "{ format = \"{hex:16}\" }".into(),
         };
@@ -134,10 +140,10 @@ pub fn of_column(content: &Content, table: &Table, column: &Column, choices: Opt
     }
     let is_distinct = column.distinct + column.nulls == column.seen;
     if column.rises && is_distinct && kind_of(column) == "integer" {
-        return format!("{{ serial = 1{null} }}");
+        return format!("{{ serial = {}{null} }}", allowed.first(1, table.rows));
     }
     let skew = if kind_of(column) == "integer" { skew_of(table, column, column.distinct) } else { String::new() };
-    free(kind_of(column), column.distinct, column.length_mean, &(skew + &null))
+    allowed.free(kind_of(column), column.distinct, column.length_mean, &(skew + &null))
 }
 
 /// How much more frequent the most frequent value of a column is than others, as an option of a generator over `keys` keys.
@@ -147,14 +153,16 @@ pub fn skew_of(table: &Table, column: &Column, keys: u64) -> String {
     zipf_of(column.most, column.seen.saturating_sub(column.nulls), (among, keys))
 }
 
-/// Columns that refer to other tables and are unique together: each row of one has the first few rows of the other.
+/// Columns that are unique together, of which the first one refers to another table: each row of that has the first few rows of a
+/// second table, or the first few words of a CHECK.
 struct Pair {
     is_first: bool,
     /// The table that the second column refers to.
-    other: String,
+    other: Option<String>,
     to: String,
     /// Rows for each row that the first column refers to.
     each: u64,
+    words: Vec<String>,
 }
 
 impl Pair {
@@ -164,14 +172,18 @@ impl Pair {
     /// `None` if the column is not of such a pair.
     fn of(content: &Content, table: &Table, column: &Column) -> Option<Pair> {
         let refers = |column: &&Column| target(content, column).is_some();
-        let second = table.columns.iter().find(|column| column.completes_unique && refers(column))?;
+        let words = |column: &Column| Allowed::of(table, column).listed();
+        let is_second = |column: &&Column| column.completes_unique && (refers(column) || !words(column).is_empty());
+        let second = table.columns.iter().find(is_second)?;
         let first = table.columns.iter().find(|column| !column.is_unique() && refers(column))?;
-        let ((to, one), (other, others)) = (target(content, first)?, target(content, second)?);
-        let (each, others) = (table.rows.div_ceil(one.rows).max(1), others.rows);
+        let (to, one) = target(content, first)?;
+        let (other, others) = target(content, second).unzip();
+        let words = words(second);
+        let (each, others) = (table.rows.div_ceil(one.rows).max(1), others.map_or(words.len() as u64, |of| of.rows));
         let is_one = column == first || column == second;
         (is_one && each <= others.min(Pair::EACH_MAX)).then(|| {
-            let other = second.refers.as_ref().map_or(other, |(table, _)| table.clone());
-            Pair { is_first: column == first, other, to, each }
+            let other = second.refers.as_ref().map(|(table, _)| table.clone()).or(other);
+            Pair { is_first: column == first, other, to, each, words }
         })
     }
 
@@ -179,14 +191,15 @@ impl Pair {
         if self.is_first {
             return format!("{{ ref = {}, each = {}{null} }}", text(&self.to), self.each);
         }
-        let all: Vec<String> = (1..=self.each).map(|number| number.to_string()).collect();
+        let number = |number: u64| self.words.get(number as usize - 1).cloned().unwrap_or_else(|| number.to_string());
+        let all: Vec<String> = (1..=self.each).map(number).collect();
         format!("{{ cycle = [{}]{null} }}", all.join(", "))
     }
 }
 
 /// The table whose rows are written out in pairs of this table.
 pub fn paired_with(content: &Content, table: &Table) -> Option<String> {
-    table.columns.iter().find_map(|column| Pair::of(content, table, column)).map(|pair| pair.other)
+    table.columns.iter().find_map(|column| Pair::of(content, table, column))?.other
 }
 
 /// The type of a column's values; its declared type if it has no values.
@@ -270,13 +283,18 @@ pub fn of_argument(content: &Content, tables: &[String], name: Option<&str>, val
         nulls if nulls > 0.0 => format!(", null = {nulls:.3}"),
         _ => String::new(),
     };
-    if let Some((table, column)) = name.and_then(|name| column_of(content, tables, name)) {
+    let column = name.and_then(|name| column_of(content, tables, name));
+    let allowed = column.map(|(table, column)| Allowed::of(table, column)).unwrap_or_default();
+    if let Some((table, column)) = column {
         if is_serial(table, column) && table.rows > 0 {
             let to = format!("{}.{}", table.name, column.name);
             return if is_new { UNIQUE.into() } else { seen.of_rows(&to, table, "") };
         }
         if let Some((to, table)) = target(content, column) {
             return seen.of_rows(&to, table, &null);
+        }
+        if let Some(words) = seen.words(&allowed, &null) {
+            return words;
         }
         if is_new && (column.unique || column.key > 0) {
             return UNIQUE.into();
@@ -294,7 +312,7 @@ pub fn of_argument(content: &Content, tables: &[String], name: Option<&str>, val
             _ if is("offset") => "0".into(),
             first => {
                 let (kind, length) = first.map_or(("text", 8), |(value, _)| type_of(value));
-                seen.free(kind, length, &null)
+                seen.free(kind, length, &allowed, &null)
             }
         }
     })

@@ -144,8 +144,8 @@ pub fn write(dir: &Path, manifest: &Manifest, trace: Trace, wanted: Option<&Path
     // The files with rows do not have their names yet.
     let at = files.iter().map(|(file, name)| (dir.join(name), file.path().to_path_buf())).collect();
     let transactions = kinds.iter().map(|kind| kind.group.transactions.len()).sum();
-    let trial =
-        Trial { dir, files: at, foreign_keys: settings.enforces_foreign_keys(), bytes: content.bytes(), transactions };
+    let (foreign_keys, again) = (settings.enforces_foreign_keys(), manifest.with_values());
+    let trial = Trial { dir, files: at, foreign_keys, bytes: content.bytes(), transactions, again };
     let writer = Writer { known, content, names };
     let (drafts, carries) = writer.drafts(&kinds, &trial, |drafts| whole(&head, drafts, &roles));
     let mut workload = whole(&head, &drafts, &roles);

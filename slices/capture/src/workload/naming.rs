@@ -1,6 +1,7 @@
 //! Names in place of hashed values: one name space for each column of the database. Equal values of its rows, of literals and
 //! of bound values have the same name, and different ones different names.
 
+use crate::allowed::Allowed;
 use crate::literal::{CHOICES, text};
 use crate::manifest::{Column, Content, Table, Values};
 use crate::sql::{Does, Token, literal, tokens};
@@ -30,6 +31,9 @@ struct Space {
     rows: Vec<u64>,
     /// If the values name rows, the number of rows: those with the lowest numbers.
     keys: Option<u64>,
+    /// The words of a CHECK, by number: values have no made-up names there.
+    words: HashMap<usize, String>,
+    allowed: Allowed,
     is_text: bool,
     width: usize,
     /// Numbers that statements have as they are: 0 and 1 are not hashed in their text. The values of the column are taken to be from
@@ -90,28 +94,33 @@ impl Names {
         let space = self.of.get(&place(table, column)).filter(|space| !space.rows.is_empty())?;
         let names: Vec<String> = (1..=space.rows.len()).map(|number| space.name(number)).collect();
         let weights: Vec<String> = space.rows.iter().map(u64::to_string).collect();
+        if column.is_unique() && !space.words.is_empty() {
+            return None;
+        }
         space.is_usable().then(|| format!("{{ choice = [{}], weights = [{}] }}", names.join(", "), weights.join(", ")))
     }
 
     /// The generator of an argument with the captured frequencies, if its values name rows, are few, or are unequally frequent.
     /// A column that refers to another one has the names of that.
     pub fn of_argument(&self, content: &Content, own: (&Table, &Column), values: &[&Value], of: Use) -> Option<Drawn> {
-        let is_new = of == Use::Stored && (own.1.unique || own.1.key > 0);
         let (table, column) = key_of(content, own.0, own.1);
+        let is_one_of_words = self.of.get(&place(table, column)).is_some_and(|space| !space.words.is_empty());
+        let is_new = of == Use::Stored && (own.1.unique || own.1.key > 0) && !is_one_of_words;
         // Dates are made up as dates, unless the rows have few of them.
         if is_new || (column.has_dates && column.hashes.is_empty()) {
             return None;
         }
         let space = self.of.get(&place(table, column)).filter(|space| space.is_usable())?;
         let seen = Distribution::of(values);
-        let few = space.is_text || space.numbers.len() <= CHOICES;
+        let few = space.is_text || is_one_of_words || space.numbers.len() <= CHOICES;
         let number = |value: &Value| match value {
             Value::Hash(kind, _, hash) if *kind == space.kind() => space.numbers.get(hash).copied(),
+            Value::Integer(number) => space.number_of(&number.to_string()),
             _ => None,
         };
         let numbers: Vec<usize> = seen.counts.iter().map(|(value, _)| number(value)).collect::<Option<_>>()?;
         let null = if seen.nulls > 0.0 { format!(", null = {:.3}", seen.nulls) } else { String::new() };
-        if few && seen.is_listed() && !numbers.is_empty() {
+        if few && (seen.is_listed() || is_one_of_words) && !numbers.is_empty() {
             let names: Vec<String> = numbers.iter().map(|number| space.name(*number)).collect();
             return Some(seen.list(&names, &null).into());
         }
@@ -126,16 +135,29 @@ impl Names {
 
 impl Space {
     fn of_rows(table: &Table, column: &Column) -> Space {
-        let few = 1..=CHOICES as u64;
+        let allowed = Allowed::of(table, column);
+        let few = 1..=CHOICES.max(allowed.words.len()) as u64;
         let is_text = column.kind == "text" || (column.kind == "null" && !is_number(&column.declared));
+        let is_text = allowed.is_text().unwrap_or(is_text);
         // A capture by an earlier contend has no hashes of rows.
         let rows = match column.hashes.is_empty() {
             true if is_text && few.contains(&column.distinct) => vec![1; column.distinct as usize],
             _ => column.hashes.iter().map(|(_, rows)| *rows).collect(),
         };
-        let numbers = column.hashes.iter().enumerate().map(|(at, (hash, _))| (*hash, at + 1)).collect();
-        let keys = column.names_rows().then_some(table.rows);
-        Space { numbers, rows, keys, is_text, width: column.length_mean as usize, plain: BTreeSet::new() }
+        let mut numbers: HashMap<u64, usize> =
+            column.hashes.iter().enumerate().map(|(at, (hash, _))| (*hash, at + 1)).collect();
+        let words = words(&allowed, column, &mut numbers);
+        let keys = column.names_rows().then_some(table.rows).filter(|_| words.is_empty());
+        Space {
+            numbers,
+            rows,
+            keys,
+            words,
+            allowed,
+            is_text,
+            width: column.length_mean as usize,
+            plain: BTreeSet::new(),
+        }
     }
 
     /// Adds the values of statements, most frequent first.
@@ -158,22 +180,54 @@ impl Space {
         self.is_text || self.plain.len() <= self.numbers.len()
     }
 
+    fn number_of(&self, word: &str) -> Option<usize> {
+        self.words.iter().find(|(_, of)| *of == word).map(|(number, _)| *number)
+    }
+
     /// What comes before the number in the name of a row.
     fn prefix(&self) -> String {
-        let width = self.width.clamp(8, 64).saturating_sub(ROW_NAMES.to_string().len());
-        format!("{:-<width$}", "value-")
+        let digits = ROW_NAMES.to_string().len();
+        let width = self.width.clamp(8, 64).saturating_sub(digits);
+        let prefix = format!("{:-<width$}", "value-");
+        let width = self.allowed.length((prefix.len() + digits) as u64) as usize;
+        let width = width.saturating_sub(digits);
+        format!("{prefix:-<width$.width$}")
     }
 
     fn name(&self, number: usize) -> String {
-        let width = self.width.clamp(8, 64);
+        if let Some(word) = self.words.get(&number) {
+            return word.clone();
+        }
         if self.keys.is_some() {
             return text(&format!("{}{}", self.prefix(), ROW_NAMES + number as u64));
         }
         if self.is_text {
-            return text(&format!("{:-<width$}", format!("value-{number}")));
+            return text(&self.allowed.name(number, self.width as u64));
         }
-        (self.plain.first().copied().unwrap_or(1) + number as i64 - 1).to_string()
+        let first = self.allowed.first(self.plain.first().copied().unwrap_or(1), self.numbers.len() as u64);
+        (first + number as i64 - 1).to_string()
     }
+}
+
+/// The words of a CHECK by the numbers of their hashes. Rows whose hashes are not known, or are none of theirs, have the next ones,
+/// and words that no row has the numbers after those of the rows.
+fn words(allowed: &Allowed, column: &Column, numbers: &mut HashMap<u64, usize>) -> HashMap<usize, String> {
+    let mut rest = allowed.listed();
+    let hashes: HashMap<&String, u64> = column.words.iter().map(|(word, hash)| (word, *hash)).collect();
+    let mut words = HashMap::new();
+    rest.retain(|word| match hashes.get(word).and_then(|hash| numbers.get(hash)) {
+        Some(number) => {
+            words.insert(*number, word.clone());
+            false
+        }
+        None => true,
+    });
+    let free: Vec<usize> = (1..).filter(|number| !words.contains_key(number)).take(rest.len()).collect();
+    for (number, word) in free.into_iter().zip(rest) {
+        numbers.extend(hashes.get(&word).map(|hash| (*hash, number)));
+        words.insert(number, word);
+    }
+    words
 }
 
 fn is_number(declared: &str) -> bool {

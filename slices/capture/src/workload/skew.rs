@@ -1,6 +1,7 @@
 //! Frequencies of an argument's values, and generators that draw values with these frequencies.
 
-use crate::literal::{CHOICES, free, text, written};
+use crate::allowed::Allowed;
+use crate::literal::{CHOICES, text, written};
 use crate::manifest::Table;
 use crate::trace::Value;
 use std::collections::HashMap;
@@ -162,18 +163,28 @@ impl<'v> Distribution<'v> {
         (low < high).then(|| format!("{{ range = [{low:?}, {high:?}]{null} }}"))
     }
 
+    /// The only values of a column, if it has such, with the captured frequencies. In the order of the schema, if the captured ones are
+    /// not known.
+    pub fn words(&self, allowed: &Allowed, null: &str) -> Option<String> {
+        let words = allowed.listed();
+        if words.is_empty() || self.counts.is_empty() {
+            return None;
+        }
+        let known = self.known().filter(|known| known.len() <= LISTED);
+        let values = known.unwrap_or_else(|| words.iter().cycle().take(self.counts.len()).cloned().collect());
+        Some(self.list(&values, null))
+    }
+
     /// Values of known type, number and length in place of hashed or too many ones, as often.
-    pub fn free(&self, kind: &str, length: u64, null: &str) -> String {
+    pub fn free(&self, kind: &str, length: u64, allowed: &Allowed, null: &str) -> String {
         let distinct = self.counts.len() as u64;
         match kind {
-            "integer" => format!("{{ range = [1, {}]{}{null} }}", distinct.max(1), self.zipf(distinct, distinct)),
+            "integer" => format!("{{ range = {}{}{null} }}", allowed.range(distinct), self.zipf(distinct, distinct)),
             "text" if self.is_listed() && distinct > 0 => {
-                let width = usize::try_from(length).unwrap_or(0).clamp(8, 64);
-                let values: Vec<String> =
-                    (1..=distinct).map(|i| text(&format!("{:-<width$}", format!("value-{i}")))).collect();
+                let values: Vec<String> = (1..=distinct).map(|i| text(&allowed.name(i as usize, length))).collect();
                 self.list(&values, null)
             }
-            _ => free(kind, distinct.max(1), length, null),
+            _ => allowed.free(kind, distinct.max(1), length, null),
         }
     }
 }
@@ -269,7 +280,7 @@ mod tests {
     fn hashed_texts_and_real_numbers_keep_frequency_and_range() {
         let hashed: Vec<Value> =
             (0..40u64).flat_map(|n| vec![Value::Hash(3, 12, n); if n == 0 { 200 } else { 1 }]).collect();
-        let free = seen(&hashed).free("text", 12, "");
+        let free = seen(&hashed).free("text", 12, &Allowed::default(), "");
         assert!(free.starts_with("{ choice = [\"value-1-----\", ") && free.contains("weights = [200, 1, "), "{free}");
         let reals: Vec<Value> = (0..30).map(|n| Value::Real(2.5 + f64::from(n))).collect();
         assert_eq!(seen(&reals).between(", null = 0.1").as_deref(), Some("{ range = [2.5, 31.5], null = 0.1 }"));

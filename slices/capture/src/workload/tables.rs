@@ -1,5 +1,6 @@
 //! Tables of a workload: schema, number of rows, and a generator for each column.
 
+use crate::allowed::Allowed;
 use crate::content::quoted;
 use crate::literal::{CHOICES, text};
 use crate::manifest::{Column, Content, Table};
@@ -74,7 +75,11 @@ impl<'c> Tables<'c> {
                     continue;
                 }
                 let named = names.of_rows(table, column);
-                if named.is_some() && column.has_default && column.kind == "text" {
+                if named.is_some()
+                    && column.has_default
+                    && column.kind == "text"
+                    && Allowed::of(table, column).words.is_empty()
+                {
                     left_out.push(format!(
                         "{}.{} has made-up names, and its default value in the schema is none of them: a row that is inserted without a \
                          value is not found by its name. A capture with --values=full has the values.",

@@ -42,6 +42,8 @@ pub struct Trial<'t> {
     pub bytes: u64,
     /// Number of captured transactions.
     pub transactions: usize,
+    /// The command that captures the program with its values.
+    pub again: String,
 }
 
 /// Why the rows of a workload cannot be loaded, in the trial or in a run.
@@ -57,11 +59,11 @@ impl std::fmt::Display for NotLoaded {
 }
 
 impl NotLoaded {
-    fn new(why: &anyhow::Error, has_rows: bool) -> NotLoaded {
+    fn new(why: &anyhow::Error, has_rows: bool, again: &str) -> NotLoaded {
         let code = why.downcast_ref::<rusqlite::Error>().and_then(rusqlite::Error::sqlite_error_code);
         NotLoaded(match (code, has_rows) {
             (Some(ErrorCode::ConstraintViolation), false) => format!(
-                "its rows are made up, and do not fit the schema: {why}; a capture with --values=full has the program's rows"
+                "its rows are made up, and do not fit the schema: {why}. A capture with values has the program's rows: {again}"
             ),
             (Some(ErrorCode::ConstraintViolation), true) => format!("its rows do not fit the schema: {why}"),
             _ => format!("its tables cannot be made: {why:#}"),
@@ -107,7 +109,7 @@ pub fn carry_out(text: &str, trial: &Trial, operations: u32) -> Result<Tallies> 
     let limit = Instant::now() + DEADLINE;
     let db = loaded(&workload, trial, limit).map_err(|why| match Instant::now() > limit {
         true => why.context("its tables take too long to load"),
-        false => NotLoaded::new(&why, !trial.files.is_empty()).into(),
+        false => NotLoaded::new(&why, !trial.files.is_empty(), &trial.again).into(),
     })?;
     let arguments = |spec: &TransactionSpec| {
         spec.arguments.iter().map(|group| group.repeat as usize * group.carried.len()).sum::<usize>()
