@@ -1,5 +1,6 @@
 //! What goes wrong while a database is watched, and what the kernel does not allow: said, counted, and nothing else.
 
+use super::pathologies::begins;
 use super::{Language, Program, TRACEFS, compiled, last, may_trace, place, source, text, watch};
 use crate::support::{at_once, wait_for};
 use serde_json::Value;
@@ -270,6 +271,27 @@ fn a_symbol_table_that_lies_harms_no_program_and_is_said() {
     let told = text(&output).split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(told.contains("its symbol table is wrong about sqlite3_step: it is not the beginning"), "{told}");
     assert!(child.wait().expect("it ends").success(), "it computes what it would compute unwatched");
+}
+
+/// As after an update of the system's packages.
+#[test]
+fn statements_are_seen_although_the_library_that_a_program_executes_was_deleted() {
+    if !may_trace("a deleted library") {
+        return;
+    }
+    let dir = place();
+    let output = Command::new("cc").arg("-print-file-name=libsqlite3.so").output().expect("cc is there");
+    let copy = dir.path().join("libsqlite3.so.0");
+    fs::copy(String::from_utf8_lossy(&output.stdout).trim(), &copy).expect("libsqlite3 is there");
+    let mut command = Language::C.command();
+    command.env("LD_LIBRARY_PATH", dir.path());
+    let program = Program::begin(command, dir.path(), "program_holds_lock", 60);
+    fs::remove_file(&copy).expect("removed");
+    let database = program.database.display().to_string();
+    let line = last(&watch(&[&database, "--for", "5s", "--json-line"]).output().expect("it starts"));
+    let found = program.findings(&line);
+    let held = found.iter().find(|found| found["kind"] == "program-holds-lock");
+    assert!(held.is_some_and(|held| begins(&held["before"], "INSERT INTO t")), "{found:#?}");
 }
 
 #[test]

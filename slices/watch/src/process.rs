@@ -228,24 +228,31 @@ pub fn databases_of(pid: u32) -> Option<Vec<PathBuf>> {
 pub struct Mapped {
     /// Path as seen by the process.
     pub path: PathBuf,
-    /// Path as seen by contend: the same one, or through /proc for another mount namespace.
+    /// Path as seen by contend: the same one, or through /proc for another mount namespace and for a deleted file.
     pub reached: PathBuf,
 }
 
 /// Executable mappings of a process. Empty if this user may not see them, or the process has ended.
 pub fn mapped(pid: u32) -> Vec<Mapped> {
     let Some(maps) = Process::new(pid as i32).ok().and_then(|process| process.maps().ok()) else { return vec![] };
-    let mut paths: Vec<PathBuf> = maps
-        .into_iter()
-        .filter(|map| map.perms.contains(procfs::process::MMPermissions::EXECUTE))
+    let executable = maps.into_iter().filter(|map| map.perms.contains(procfs::process::MMPermissions::EXECUTE));
+    let mut files: Vec<(PathBuf, (u64, u64))> = executable
         .filter_map(|map| match map.pathname {
-            procfs::process::MMapPath::Path(path) => Some(path),
+            procfs::process::MMapPath::Path(path) => Some((path, map.address)),
             _ => None,
         })
         .collect();
-    paths.sort();
-    paths.dedup();
-    paths.iter().map(|path| Mapped { path: path.clone(), reached: reached(pid, path) }).collect()
+    files.sort();
+    files.dedup_by(|(path, _), (before, _)| path == before);
+    let mapped = |(path, (from, to)): (PathBuf, (u64, u64))| {
+        // Only the mapping still leads to a file that has been deleted or replaced.
+        let reached = match deleted(&path) {
+            Some(_) => PathBuf::from(format!("/proc/{pid}/map_files/{from:x}-{to:x}")),
+            None => reached(pid, &path),
+        };
+        Mapped { path, reached }
+    };
+    files.into_iter().map(mapped).collect()
 }
 
 /// Path by which contend reaches a file of a process: through /proc if it has another root or mount namespace.
