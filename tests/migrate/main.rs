@@ -287,6 +287,14 @@ fn what_does_not_fit_is_listed_and_nothing_is_written() {
         let planned = server.migrates(&["--dry-run"]).exits(1);
         let said = server.migrates(&[]).exits(1);
         assert!(planned.out.starts_with(said.out.trim_end()), "{planned:?} {said:?}");
+        let last = planned.out.lines().last().expect("a conclusion");
+        let values = if server.is_mariadb { 7 } else { 8 };
+        let conclusion =
+            format!("Does not fit: 1 table, {values} values; nothing was written. After the changes above:");
+        assert!(
+            last.starts_with(&format!("{conclusion} contend migrate app.db")) && last.ends_with("--dry-run"),
+            "{last}"
+        );
         let listed = |column: &str, count: &str, first: &str, what: &str| {
             let words = ["t", column, count, first, what];
             let is_row = |line: &str| {
@@ -392,6 +400,9 @@ fn the_schema_is_made_when_everything_fits() {
     let schemas = || server.asked("SELECT nspname FROM pg_namespace WHERE nspname IN ('new', 'nwe')");
     let said = server.migrates(&["--schema", "new", "--dry-run"]).exits(0);
     assert!(said.out.contains("CREATE TABLE \"z\""), "{said:?}");
+    let last = said.out.lines().last().expect("a conclusion");
+    let conclusion = "Everything fits; nothing was written. The migration: contend migrate app.db --to ";
+    assert!(last.starts_with(conclusion) && last.ends_with(" --schema new") && !last.contains("geheim"), "{last}");
     assert_eq!(schemas(), "");
     source.execute_batch("INSERT INTO z VALUES (x'00')").expect("stored");
     server.migrates(&["--schema", "new"]).exits(1);

@@ -6,9 +6,11 @@ use crate::plan::{Left, Makes, Plan};
 use crate::prove::Proof;
 use anyhow::Result;
 use contend::cli::{print, style};
+use contend::engine::dsn::Typed;
 use contend::report::document::{Block, Cell, Document, Id, Section, Table, Tone};
 use contend::report::text;
 use contend_sql::HIDDEN_ROWID;
+use contend_wire::kept::literal;
 use std::path::Path;
 
 /// Source and destination, for people.
@@ -147,6 +149,49 @@ pub fn statements(plan: &Plan) -> Result<()> {
     print(&out)
 }
 
+/// Prints the conclusion of `--dry-run` and the command that follows. `obstacles`: what keeps the migration from being begun;
+/// `left`: what it would leave out. `address`: the server without its password.
+///
+/// # Errors
+/// Standard output cannot be written.
+pub fn conclusion(obstacles: &[String], left: usize, address: &str) -> Result<()> {
+    let is_ready = obstacles.is_empty();
+    let words: Vec<String> = std::env::args().skip(1).filter(|word| !is_ready || word != "--dry-run").collect();
+    let command = command(&words, address);
+    let conclusion = match (is_ready, left) {
+        (true, 0) => "Everything fits; nothing was written. The migration:".to_string(),
+        (true, _) => {
+            let left = counted(left, "object is", "objects are");
+            format!("Everything else fits: {left} not carried over, see above; nothing was written. The migration:")
+        }
+        _ => format!("Does not fit: {}; nothing was written. After the changes above:", obstacles.join(", ")),
+    };
+    print(&format!("\n{conclusion} {command}\n"))
+}
+
+/// A command of contend for a shell, without a typed password.
+fn command(words: &[String], address: &str) -> String {
+    let shown = |word: &String| {
+        let has_password = Typed::parse(word).is_ok_and(|typed| typed.password.is_some());
+        let word = if has_password { address } else { word };
+        let is_plain = |c: char| c.is_alphanumeric() || "/._:@=+-,%".contains(c);
+        if !word.is_empty() && word.chars().all(is_plain) {
+            word.to_string()
+        } else {
+            literal(word).replace("''", "'\\''")
+        }
+    };
+    ["contend".to_string()].into_iter().chain(words.iter().map(shown)).collect::<Vec<_>>().join(" ")
+}
+
+/// How many tables and values do not fit, in words; empty if everything fits.
+pub fn obstacles(plan: &Plan, misfits: &[Misfit]) -> Vec<String> {
+    let values = misfits.iter().map(|misfit| misfit.count).sum::<u64>();
+    let refused = (!plan.refused.is_empty()).then(|| counted(plan.refused.len(), "table", "tables"));
+    let values = (values > 0).then(|| counted(usize::try_from(values).unwrap_or(usize::MAX), "value", "values"));
+    refused.into_iter().chain(values).collect()
+}
+
 /// Prints the parts of a database that cannot go back to SQLite.
 ///
 /// # Errors
@@ -201,4 +246,19 @@ pub fn shim(file: &Path, obstacles: &[String]) -> Result<()> {
         return print(&format!("`contend shim --to URL -- COMMAND` {words}: {file}\n"));
     }
     print(&format!("`contend shim` cannot go on with {file}: {}\n", obstacles.join("; ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::command;
+
+    #[test]
+    fn a_command_is_shown_for_a_shell_and_without_a_password() {
+        let words = |words: &[&str]| words.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let typed = words(&["migrate", "it's.db", "--to", "postgres://me:secret@db/app"]);
+        assert_eq!(command(&typed, "postgres://me@db/app"), "contend migrate 'it'\\''s.db' --to postgres://me@db/app");
+        let typed = words(&["migrate", "app.db", "--to", "mysql://me@db/app?password_env=PW"]);
+        let shown = "contend migrate app.db --to 'mysql://me@db/app?password_env=PW'";
+        assert_eq!(command(&typed, "mysql://me@db/app"), shown);
+    }
 }
