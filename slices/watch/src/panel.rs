@@ -16,19 +16,20 @@ pub struct Size {
 /// Lines of the findings, at most `size.rows`. `none` stands for no finding. What was not seen comes last, if there is room.
 pub fn lines(found: &[&Words], missing: &[String], none: &str, size: Size) -> Vec<Line<'static>> {
     let mut lines: Vec<Line<'_>> = vec![];
-    let are_several = found.len() > 1;
-    let rows = size.rows.saturating_sub(usize::from(are_several));
-    for (at, words) in found.iter().enumerate() {
+    let all: Vec<[Vec<String>; 3]> = found.iter().map(|words| in_full(words, size.columns)).collect();
+    // Only then are there more to choose from.
+    let is_cut = found.len() > 1 && all.iter().flatten().map(Vec::len).sum::<usize>() > size.rows;
+    let rows = size.rows.saturating_sub(usize::from(is_cut));
+    for (at, [title, evidence, change]) in all.into_iter().enumerate() {
         let (room, after) = (rows.saturating_sub(lines.len()), found.len() - at - 1);
         // Of each of the others there is a title at least.
-        let [title, evidence, change] = in_full(words, size.columns);
         let is_whole = at == 0 || title.len() + evidence.len() + change.len() + after <= room;
         let others = if is_whole { within(evidence, change, room.saturating_sub(title.len())) } else { vec![] };
         let titles = if is_whole { title.len() } else { 1 };
         lines.extend(title.into_iter().take(titles).map(|line| Line::styled(line, BOLD)).take(room));
         lines.extend(others.into_iter().map(Line::raw));
     }
-    if are_several {
+    if is_cut {
         lines.push(Line::raw(format!("{} findings. Down: the next one in full; f: without the table.", found.len())));
     }
     let mut texts = vec![];

@@ -6,7 +6,7 @@ use crate::panel::{self, Size};
 use crate::short;
 use crate::view::{DatabaseView, Row, ThreadRow};
 use crate::watch::Depth;
-use crate::words::{NOT_SEEN, Words, bytes, percent, time};
+use crate::words::{NOT_SEEN, Words, bytes, counted, percent, time};
 use ratatui::Frame;
 use ratatui::crossterm::event::KeyCode;
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -228,7 +228,8 @@ fn about(database: &DatabaseView, shown: &Shown<'_>, columns: u16) -> Vec<Line<'
         facts += &format!(", log {}, {} frames to checkpoint", bytes(database.log_bytes), database.backlog_frames);
     }
     let reader = database.oldest_reader.as_ref().map_or("oldest reader: none".to_string(), |reader| {
-        format!("oldest reader: {}, for {}, {} frames behind", reader.pid, time(reader.held_ns), reader.behind_frames)
+        let behind = counted(reader.behind_frames.into(), "frame");
+        format!("oldest reader: {}, for {}, {behind} behind", reader.pid, time(reader.held_ns))
     });
     let cells = database.strip.iter().map(|holder| match holder {
         Some(pid) => Span::styled(letter(database, *pid), style(database, *pid, shown.colour)),

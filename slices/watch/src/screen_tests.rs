@@ -157,6 +157,13 @@ fn a_narrow_screen_has_the_longest_times_in_place_of_writes_and_statements() {
 }
 
 #[test]
+fn findings_that_are_all_in_full_are_not_offered_one_by_one() {
+    let shown = |sentences| lines_with(&[finding(1, sentences), finding(2, sentences)], &[]).join("\n");
+    assert!(shown(1).contains("Change") && !shown(1).contains("Down:"), "{}", shown(1));
+    assert!(shown(20).contains("2 findings. Down: the next one in full"), "{}", shown(20));
+}
+
+#[test]
 fn a_screen_of_80_by_24_shows_holder_statement_and_finding() {
     let text = drawn(&Choice::default());
     for part in ["A 4711 python3", "write 870 ms", "87 %", "UPDATE acc", "A.B", "! python3 (4711) waits.", "q quit"] {
