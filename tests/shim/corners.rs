@@ -99,7 +99,7 @@ fn a_database_that_was_not_opened_is_in_the_summary() {
     let output = fed(stage.shim(&[], &["python3", "-c", script, &path]), "");
     let said = text(&output.stderr);
     assert!(said.contains(&format!("opening {path}\n")) && said.contains("its rows are in the file"), "{said}");
-    assert!(said.contains("refused statements: 1, noted: 0."), "{said}");
+    assert!(said.contains("refused statements: 0, noted: 0. Databases that were not opened: 1."), "{said}");
 }
 
 /// The server gets the rowid that SQLite itself gave to a row of a temporary table.

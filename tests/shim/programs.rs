@@ -129,6 +129,32 @@ fn a_cleared_environment_leads_to_no_file_unseen() {
     assert_eq!(said.matches("a.db2 open without contend's library: its rows stay in the file").count(), 1, "{said}");
 }
 
+/// Of all connections and child processes, without values; also of one that is never closed.
+#[test]
+fn the_statements_that_took_most_time_are_in_the_summary() {
+    let stage = Stage::start();
+    let script = "import os, sqlite3, sys\n\
+                  for i in range(3):\n\
+                  \x20   c = sqlite3.connect(sys.argv[1], isolation_level=None)\n\
+                  \x20   c.execute('CREATE TABLE IF NOT EXISTS t (a TEXT)')\n\
+                  \x20   for j in range(5): c.execute(f\"INSERT INTO t VALUES ('secret {j}')\")\n\
+                  \x20   if i < 2: c.close()\n\
+                  if os.fork() == 0:\n\
+                  \x20   own = sqlite3.connect(sys.argv[1], isolation_level=None)\n\
+                  \x20   own.execute(\"INSERT INTO t VALUES ('secret')\"), own.close(), sys.exit()\n\
+                  os.wait()\n";
+    let path = stage.path("a.db").display().to_string();
+    let output =
+        fed(stage.shim(&["--log", &stage.path("list").display().to_string()], &["python3", "-c", script, &path]), "");
+    let said = text(&output.stderr);
+    let (_, slowest) = said.split_once("contend: The statements that took most time:\n").expect("a list");
+    assert!(slowest.contains("INSERT INTO t VALUES (…)\n    16 times, ") && !said.contains("secret"), "{said}");
+    let lines: Vec<&str> = slowest.lines().filter(|line| line.contains(" ms in total, ")).collect();
+    let total = |line: &&str| line.split_once(" times, ")?.1.split_once(" ms")?.0.parse::<f64>().ok();
+    let totals: Vec<f64> = lines.iter().filter_map(total).collect();
+    assert!(totals.len() == 2 && totals[0] >= totals[1] && totals[1] > 0.0, "{said}");
+}
+
 /// Round trips of a program that opens its database and closes it.
 #[test]
 fn opening_costs_what_the_page_says() {

@@ -148,6 +148,7 @@ impl Drop for Connection {
         if is_ours {
             state.tally.round_trips = state.link.close();
             journal::counted(&state.tally);
+            journal::write_times(self.fork, false);
             self.carriers.close();
         } else {
             // The parent process still uses this socket.

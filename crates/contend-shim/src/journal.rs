@@ -1,14 +1,17 @@
-//! The journal for the summary of `contend shim`: refused and noted statements, and counts. All processes of the command append
-//! whole lines, so those of a killed process remain.
+//! The journal for the summary of `contend shim`: refused and noted statements, counts, and times. All processes of the command
+//! append whole lines, so those of a killed process remain.
 
 use crate::c::ERROR;
 use crate::c::front::Failed;
 use crate::config::{Settings, directory, settings};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 /// Counts of a connection.
 #[derive(Debug, Clone, Copy, Default)]
@@ -41,7 +44,7 @@ pub fn noted(sql: &str, how: &str) {
 /// surprise.
 pub fn not_opened(path: &Path, failed: &Failed) {
     if failed.message != NOT_THERE {
-        list("refused", one_line(&format!("opening {}", path.display())), &failed.message);
+        list("unopened", one_line(&format!("opening {}", path.display())), &failed.message);
     }
 }
 
@@ -55,6 +58,59 @@ fn list(what: &'static str, text: String, reason: &str) {
         }
         append(&format!("{what}\t{}\t{text}\n", one_line(reason)));
     }
+}
+
+/// Executions of a statement, and their time in nanoseconds, that are not in the journal yet.
+#[derive(Default)]
+pub struct Spent {
+    count: AtomicU64,
+    ns: AtomicU64,
+}
+
+impl Spent {
+    pub fn add(&self, time: Duration) {
+        self.count.fetch_add(1, Relaxed);
+        self.ns.fetch_add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX), Relaxed);
+    }
+}
+
+/// The statements of this process without their values, and when they were last written.
+struct Times {
+    /// A child process begins with those of its parent.
+    forks: u32,
+    of: BTreeMap<String, Arc<Spent>>,
+    written: Option<Instant>,
+}
+
+static TIMES: Mutex<Times> = Mutex::new(Times { forks: 0, of: BTreeMap::new(), written: None });
+/// Shortest time between two times at which they are written, until the process ends.
+const TIMES_EVERY: Duration = Duration::from_secs(1);
+
+/// The entry of a statement; none where there is no journal.
+pub fn spent(sql: &str, forks: u32) -> Option<Arc<Spent>> {
+    settings().and_then(Settings::journal)?;
+    let text = without_values(sql);
+    let mut times = TIMES.lock().unwrap_or_else(PoisonError::into_inner);
+    if times.forks != forks {
+        *times = Times { forks, of: BTreeMap::new(), written: None };
+    }
+    let has_room = times.of.len() < LISTED_MAX || times.of.contains_key(&text);
+    has_room.then(|| Arc::clone(times.of.entry(text).or_default()))
+}
+
+/// Writes the times of this process, at the end of a connection or, `is_last`, of the process.
+pub fn write_times(forks: u32, is_last: bool) {
+    let mut times = TIMES.lock().unwrap_or_else(PoisonError::into_inner);
+    if times.forks != forks || !is_last && times.written.is_some_and(|written| written.elapsed() < TIMES_EVERY) {
+        return;
+    }
+    let taken = times.of.iter().map(|(text, spent)| (spent.count.swap(0, Relaxed), spent.ns.swap(0, Relaxed), text));
+    let lines: String = taken
+        .filter(|(count, ..)| *count > 0)
+        .map(|(count, ns, text)| format!("spent\t{count}\t{ns}\t{text}\n"))
+        .collect();
+    append(&lines);
+    times.written = Some(Instant::now());
 }
 
 /// Writes that a database was opened: a killed program, or one that does not close its connections, leaves no counts.

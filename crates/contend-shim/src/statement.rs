@@ -2,9 +2,10 @@
 
 use crate::c::front::{Failed, Own};
 use crate::c::{DONE, ERROR, OK, READONLY, ROW};
-use crate::connection::{Connection, State};
+use crate::connection::{Connection, FORKS, State};
 use crate::copied::{Asked, OUTDATED_MAX, Stopped};
 use crate::does::{Does, does};
+use crate::journal::Spent;
 use crate::note::Note;
 use crate::transaction::{done, transaction};
 use crate::value::Value;
@@ -12,7 +13,8 @@ use crate::{copied, journal, note};
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Instant;
 
 const UNFIT: &str = "a bound value has a type that its parameter does not take";
 
@@ -28,6 +30,8 @@ pub struct Statement {
     /// Whether it has begun and not ended. Not part of the progress, which is locked while the server works.
     is_active: AtomicBool,
     progress: Mutex<Progress>,
+    /// Where its time goes, once it was executed.
+    spent: OnceLock<Option<Arc<Spent>>>,
 }
 
 #[derive(Default)]
@@ -68,7 +72,7 @@ impl Statement {
     pub fn new(connection: Arc<Connection>, sql: String, does: Does, (is_readonly, epoch): (bool, u64)) -> Statement {
         let (row, epoch) = (AtomicUsize::new(0), AtomicU64::new(epoch));
         let (is_active, progress) = (AtomicBool::new(false), Mutex::default());
-        Statement { connection, sql, does, is_readonly, row, epoch, is_active, progress }
+        Statement { connection, sql, does, is_readonly, row, epoch, is_active, progress, spent: OnceLock::new() }
     }
 
     fn progress(&self) -> MutexGuard<'_, Progress> {
@@ -177,8 +181,11 @@ impl Statement {
 
     fn begin(&self, progress: &mut Progress, native: &Native<'_>) -> Result<(), Failed> {
         self.connection.check_process()?;
-        let epoch = self.epoch.load(Relaxed);
+        let (epoch, begun) = (self.epoch.load(Relaxed), Instant::now());
         let done = self.carried_out(&progress.values, native);
+        if let Some(spent) = self.spent.get_or_init(|| journal::spent(&self.sql, FORKS.load(Relaxed))) {
+            spent.add(begun.elapsed());
+        }
         let (rows, changed) = done.inspect_err(|_| self.connection.state().follow(&self.connection.front))?;
         if epoch != self.epoch.load(Relaxed) {
             // Its rows may have another number of columns.

@@ -182,7 +182,8 @@ fn end(journal: &str, log: Option<&Path>) -> Result<()> {
         Some(path) => write_list(path, &told.list()).with_context(|| format!("cannot write {}", path.display()))?,
         None => contend::ui::tell(&told.list()),
     }
-    if told.opened == 0 && told.connections == 0 {
+    contend::ui::tell(&told.slowest(contend::cli::style().width));
+    if told.opened == 0 && told.connections == 0 && told.unopened.is_empty() {
         say("No database was opened through SQLite's C interface: nothing was redirected (docs/shim.md).");
     } else {
         say(&told.sentence());

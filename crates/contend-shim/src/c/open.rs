@@ -200,3 +200,14 @@ extern "C" fn begin() {
     contend_interpose::stand_in::bind_to_program();
     crate::config::directory();
 }
+
+/// Writes what is not in the journal yet when the program ends.
+#[cfg(not(test))]
+#[used]
+#[unsafe(link_section = ".fini_array")]
+static END: extern "C" fn() = end;
+
+#[cfg(not(test))]
+extern "C" fn end() {
+    journal::write_times(FORKS.load(Relaxed), true);
+}
