@@ -2,8 +2,8 @@
 
 use crate::names::unquote;
 use crate::parse::tree::{
-    ColumnConstraint, ColumnDefinition, Expr, Literal, NamedTableConstraint, ResolveType, SortedColumn, TabFlags,
-    TableConstraint, TriggerEvent, TriggerTime, Type, TypeSize,
+    ColumnConstraint, ColumnDefinition, Expr, ForeignKeyClause, Literal, NamedTableConstraint, RefAct, RefArg,
+    ResolveType, SortedColumn, TabFlags, TableConstraint, TriggerEvent, TriggerTime, Type, TypeSize,
 };
 use crate::refuse::{No, R};
 use crate::rules::Id;
@@ -49,6 +49,8 @@ pub(crate) struct Table {
     pub conflicts: Conflicts,
     /// Tables that its columns reference.
     pub references: Vec<String>,
+    /// Positions of columns that a foreign key changes with the parent's: ON UPDATE CASCADE or SET DEFAULT.
+    pub following: Vec<usize>,
     pub temporary: bool,
     /// Whether it has CHECK constraints.
     pub checked: bool,
@@ -176,6 +178,22 @@ impl Catalogue {
             && self.tables.iter().any(|t| t.references.iter().any(|r| r.eq_ignore_ascii_case(&table.name)))
     }
 
+    /// Tables whose INTEGER PRIMARY KEY enforced foreign keys change with a key of this one, directly or through others.
+    pub(crate) fn with_following_rowids(&self, changed: &Table) -> Vec<&Table> {
+        let (mut reached, mut next): (Vec<&Table>, Vec<&str>) = (vec![], vec![&changed.name]);
+        while let Some(name) = next.pop().filter(|_| self.foreign_keys) {
+            let refers = |table: &&Table| table.references.iter().any(|parent| parent.eq_ignore_ascii_case(name));
+            for table in self.tables.iter().filter(|table| !table.following.is_empty()).filter(refers) {
+                if !reached.iter().any(|known| known.name == table.name) {
+                    reached.push(table);
+                    next.push(&table.name);
+                }
+            }
+        }
+        reached.retain(|table| table.has_following_rowid());
+        reached
+    }
+
     pub(crate) fn table(&self, name: &str) -> Option<&Table> {
         self.tables.iter().find(|t| t.name.eq_ignore_ascii_case(name))
     }
@@ -215,6 +233,7 @@ impl Table {
             key: vec![],
             conflicts: Conflicts::Abort,
             references: vec![],
+            following: vec![],
             temporary: false,
             checked: false,
             listed_apart: false,
@@ -376,9 +395,7 @@ impl Table {
                 self.note_conflict(*clause, Some(&[position]));
             }
             ColumnConstraint::NotNull { conflict_clause, .. } => self.note_conflict(*conflict_clause, None),
-            ColumnConstraint::ForeignKey { clause, .. } => {
-                self.references.push(unquote(clause.tbl_name.0).into_owned());
-            }
+            ColumnConstraint::ForeignKey { clause, .. } => self.take_reference(clause, &[position]),
             ColumnConstraint::Check(_) => self.checked = true,
             _ => {}
         }
@@ -406,11 +423,25 @@ impl Table {
                 self.checked = true;
                 self.note_conflict(*clause, None);
             }
-            TableConstraint::ForeignKey { clause, .. } => {
-                self.references.push(unquote(clause.tbl_name.0).into_owned());
+            TableConstraint::ForeignKey { columns: of, clause, .. } => {
+                let from = of.iter().filter_map(|column| self.position(&unquote(column.col_name.0)));
+                let from: Vec<usize> = from.collect();
+                self.take_reference(clause, &from);
             }
         }
         Ok(())
+    }
+
+    fn take_reference(&mut self, clause: &ForeignKeyClause, from: &[usize]) {
+        self.references.push(unquote(clause.tbl_name.0).into_owned());
+        if clause.args.iter().any(|arg| matches!(arg, RefArg::OnUpdate(RefAct::Cascade | RefAct::SetDefault))) {
+            self.following.extend(from);
+        }
+    }
+
+    /// Whether a foreign key changes its INTEGER PRIMARY KEY.
+    pub(crate) fn has_following_rowid(&self) -> bool {
+        self.rowid.is_some_and(|rowid| self.following.contains(&rowid))
     }
 }
 

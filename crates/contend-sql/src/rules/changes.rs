@@ -166,3 +166,10 @@ pub(crate) fn bump_after(tr: &mut Tr, table: &Table) {
          HAVING max({column}) > COALESCE(pg_sequence_last_value({sequence}::pg_catalog.regclass), 0)"
     ));
 }
+
+/// Advances PostgreSQL's sequences of the tables whose INTEGER PRIMARY KEY a foreign key changes with this table's keys.
+pub(crate) fn bump_following(tr: &mut Tr, table: &Table) {
+    if tr.postgres {
+        tr.input.catalogue.with_following_rowids(table).into_iter().for_each(|table| bump_after(tr, table));
+    }
+}

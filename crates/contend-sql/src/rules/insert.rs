@@ -96,6 +96,9 @@ fn advance_counter(tr: &mut Tr, table: &Table, explicit_rowid: bool, clause: Opt
     if tr.postgres && (explicit_rowid || changed) {
         changes::bump_after(tr, table);
     }
+    if clause.is_some() {
+        changes::bump_following(tr, table);
+    }
 }
 
 /// Whether a query has one row or none, such as `SELECT ?, ? WHERE NOT EXISTS (...)`.

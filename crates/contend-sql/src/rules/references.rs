@@ -110,6 +110,7 @@ pub(crate) fn foreign_key(tr: &mut Tr, table: &Table, key: &ForeignKey) -> R<()>
     let refused = |why: &str| no(Id::ForeignKeys, clause.tbl_name.0, why);
     let catalogue = tr.input.catalogue;
     let (parent, to) = parent(tr, catalogue, table, from, clause)?;
+    let is_rowid = table.rowid.is_some_and(|rowid| from.contains(&rowid));
     tr.put("FOREIGN KEY (");
     tr.list(from, |tr, p| tr.name(&table.columns[*p].name))?;
     tr.put(") REFERENCES ");
@@ -128,6 +129,9 @@ pub(crate) fn foreign_key(tr: &mut Tr, table: &Table, key: &ForeignKey) -> R<()>
             RefAct::SetNull => "SET NULL",
             RefAct::SetDefault if tr.postgres => "SET DEFAULT",
             RefAct::SetDefault => return refused("MariaDB has no SET DEFAULT"),
+            RefAct::Cascade if !tr.postgres && is_rowid && matches!(arg, RefArg::OnUpdate(_)) => {
+                return refused("MariaDB's counter of an INTEGER PRIMARY KEY does not follow ON UPDATE CASCADE");
+            }
             RefAct::Cascade => "CASCADE",
             RefAct::Restrict => "RESTRICT",
             RefAct::NoAction => "NO ACTION",

@@ -171,6 +171,9 @@ fn note_keys(tr: &mut Tr, table: &Table, update: &Update, one: bool) {
             changes::bump_after(tr, table);
         }
     }
+    if tr.input.catalogue.unique_sets(table).any(|set| set.iter().any(|p| update.sets_column(table, *p))) {
+        changes::bump_following(tr, table);
+    }
     if !one && update.moves_keys(tr.input.catalogue, table) {
         tr.fire(Id::UniqueChanged);
     }
