@@ -256,6 +256,13 @@ fn a_study_has_what_it_can_have_and_says_what_share_that_is() {
         said.err.contains("The study has 99 % of the captured transactions, and 99 % of those that write"),
         "{said:?}"
     );
+    let absent = "PostgreSQL is not in the study: ";
+    assert!(said.err.contains(absent) && said.err.contains("untyped-columns"), "at the end of the capture: {said:?}");
+    let shown_of = || shown(&bench)["not_in_study"].as_array().expect("a list").clone();
+    let is_why = |all: &[serde_json::Value]| all.iter().any(|why| why.as_str().expect("a text").starts_with(absent));
+    assert!(is_why(&shown_of()), "{:?}", shown_of());
+    let text = bench.contend(&["capture", "show", "taken"]).exits(0).out;
+    assert!(text.contains("Servers that its study does not have") && text.contains(absent), "{text}");
     let left_out = bench.contend(&["capture", "to-workload", "taken"]).exits(0).err;
     assert!(left_out.contains("because it only reads settings: PRAGMA page_count"), "{left_out}");
     assert!(left_out.contains("PostgreSQL is not in the study") && left_out.contains("untyped-columns"), "{left_out}");
@@ -265,6 +272,11 @@ fn a_study_has_what_it_can_have_and_says_what_share_that_is() {
             && !read("workload.toml").contains("sql = \"PRAGMA")
     );
     assert!(!read("study.toml").contains("postgres") && read("study.toml").contains("The study has 99 %"));
+    assert!(read("study.toml").contains(&format!("  \"{absent}")), "in the limits: {}", read("study.toml"));
+    let typed =
+        read("workload.toml").replace("key INTEGER PRIMARY KEY, value)", "key INTEGER PRIMARY KEY, value TEXT)");
+    fs::write(bench.path("taken/workload.toml"), &typed).expect("written");
+    assert!(!is_why(&shown_of()), "of the workload as it is now: {:?}", shown_of());
     let quick =
         ["run", "taken", "--quick", "--rounds", "1", "--window", "200ms", "--set", "load=captured", "--allow-tmpfs"];
     bench.contend(&quick).ran();

@@ -49,6 +49,11 @@ pub fn document(summary: &Summary, sort: Sort) -> Document {
         plural(summary.lock_errors as u64, "lock error"),
         values.to_string(),
     ];
+    let not_in_study = (!summary.not_in_study.is_empty()).then(|| Section {
+        id: Id::Other("not-in-study"),
+        title: "Servers that its study does not have".into(),
+        blocks: vec![Block::List(summary.not_in_study.clone())],
+    });
     Document {
         title: "Capture".into(),
         question: match &summary.server {
@@ -58,7 +63,7 @@ pub fn document(summary: &Summary, sort: Sort) -> Document {
         facts,
         warnings: summary.missing.clone(),
         origin: "contend capture".into(),
-        sections: vec![
+        sections: [
             findings(summary),
             databases(summary),
             transactions(summary),
@@ -66,7 +71,10 @@ pub fn document(summary: &Summary, sort: Sort) -> Document {
             connections(summary),
             keys(summary),
             roles(summary),
-        ],
+        ]
+        .into_iter()
+        .chain(not_in_study)
+        .collect(),
         ..Document::default()
     }
 }

@@ -27,6 +27,8 @@ pub struct Summary {
     pub lock_errors: usize,
     pub databases: Vec<Database>,
     pub missing: Vec<String>,
+    /// The servers that the study of the capture does not ask about, and why. Filled in by `show`.
+    pub not_in_study: Vec<String>,
     /// Filled in by [`crate::finding::findings`].
     pub findings: Vec<Finding>,
     pub transactions: Vec<Kind>,
@@ -288,6 +290,7 @@ impl<'m> Known<'m> {
             lock_errors: self.trace.calls.iter().filter(|call| call.is_busy()).count(),
             databases: manifest.databases.iter().map(|database| self.database(database)).collect(),
             missing: self.trace.missing(manifest),
+            not_in_study: vec![],
             findings: vec![],
             transactions: self.groups.iter().map(|group| self.kind(group, operations)).collect(),
             connections: self.connections(),

@@ -9,14 +9,15 @@ use crate::session::{Session, shown};
 use crate::show;
 use crate::summary::{Known, Sort};
 use crate::trace::Trace;
-use crate::workload::rows;
 use crate::workload::{self, Written};
+use crate::workload::{rows, servers};
 use anyhow::{Result, ensure};
 use clap::{ArgMatches, FromArgMatches, Parser, Subcommand, ValueEnum, ValueHint};
 use contend::cli::{OK, print, stop_on_signals, style};
 use contend::report::{html, text};
 use contend::slice::Verb;
 use std::ffi::OsString;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Record what an unmodified program does to SQLite, PostgreSQL or MariaDB; show it, and make a workload of it
@@ -153,7 +154,7 @@ fn capture(args: &CaptureArgs) -> Result<u8> {
     match write_study(&out, None) {
         Ok(written) => {
             let dir = shown(&out);
-            written.chosen.iter().for_each(|chosen| contend::tell!("contend: {chosen}"));
+            written.chosen.iter().chain(&written.absent).for_each(|sentence| contend::tell!("contend: {sentence}"));
             if !written.left_out.is_empty() {
                 let share = written.share.words();
                 contend::tell!("contend: The study has {share}. What is left out: contend capture to-workload {dir}");
@@ -186,6 +187,12 @@ fn show(args: &ShowArgs) -> Result<u8> {
     let mut summary = known.summary(args.sort);
     summary.findings = findings(&known);
     summary.keys = keys(&known);
+    // It may have been edited since the capture.
+    if let Ok(workload) = fs::read_to_string(args.dir.join("workload.toml"))
+        && let Err(why) = servers::of("capture", &workload, &mut summary.not_in_study)
+    {
+        summary.not_in_study.push(format!("{why:#}"));
+    }
     let document = show::document(&summary, args.sort);
     if args.json {
         print(&(serde_json::to_string_pretty(&summary)? + "\n"))?;
@@ -220,7 +227,7 @@ fn to_workload(args: &ToWorkloadArgs) -> Result<u8> {
     for sentence in &written.left_out {
         contend::tell!("contend: {sentence}");
     }
-    written.chosen.iter().for_each(|chosen| contend::tell!("contend: {chosen}"));
+    written.chosen.iter().chain(&written.absent).for_each(|sentence| contend::tell!("contend: {sentence}"));
     contend::tell!("contend: The study has {}.", written.share.words());
     let dir = args.dir.display();
     print(&format!(

@@ -70,6 +70,8 @@ pub struct Written {
     /// The study with power cuts.
     pub crash: String,
     pub left_out: Vec<String>,
+    /// The servers that are not in the study, and why.
+    pub absent: Vec<String>,
     pub share: Share,
     /// Which of several databases it is about, as a sentence.
     pub chosen: Option<String>,
@@ -151,16 +153,17 @@ pub fn write(dir: &Path, manifest: &Manifest, trace: Trace, wanted: Option<&Path
     let mut workload = whole(&head, &drafts, &roles);
     left_out.extend(drafts.iter().flat_map(|draft| draft.left_out.iter().cloned()));
     let differ = fit(&mut workload, &found(&kinds, &drafts), &trial, &mut left_out)?;
-    let servers = servers::of("capture", &workload, &mut left_out)?;
+    let mut absent = vec![];
+    let servers = servers::of("capture", &workload, &mut absent)?;
     let has_rows = !tables.rows.is_empty();
     let longest = Longest::of(known, &kinds);
     let (now, share_of, longest) = (&settings, &share, longest.as_ref());
-    let study = study::study(
-        &Captured { known, now, longest, share: share_of, has_rows, carries, differ: &differ, servers: &servers },
-        &roles,
-    );
+    let (differ, servers, absent_of) = (&differ[..], &servers[..], &absent[..]);
+    let captured =
+        Captured { known, now, longest, share: share_of, has_rows, carries, differ, servers, absent: absent_of };
+    let study = study::study(&captured, &roles);
     let crash = crash::study(now, &manifest.program());
-    Ok(Written { workload, study, crash, left_out, share, chosen, rows: files })
+    Ok(Written { workload, study, crash, left_out, absent, share, chosen, rows: files })
 }
 
 /// The workload of these transactions.

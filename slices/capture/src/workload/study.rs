@@ -26,6 +26,8 @@ pub struct Captured<'c> {
     /// What a trial of the workload showed that the capture does not have.
     pub differ: &'c [Difference],
     pub servers: &'c [Server],
+    /// The servers that are not in the study, and why.
+    pub absent: &'c [String],
 }
 
 /// The study file.
@@ -107,6 +109,11 @@ const DAMAGED: &str = " (Made from a damaged capture: see what this does not sho
 fn gaps(known: &Known) -> String {
     let missing = known.trace.missing(known.manifest).into_iter();
     missing.map(|gap| format!("  {},\n", text(&format!("The capture has a gap: {gap}")))).collect()
+}
+
+/// Lines of the study's limits about the servers that are not in it.
+fn absent(sentences: &[String]) -> String {
+    sentences.iter().map(|sentence| format!("  {},\n", text(sentence))).collect()
 }
 
 /// A line of the study's limits, where rows are generated.
@@ -196,7 +203,7 @@ fn head(of: &Captured, longest_timeout_ms: i64, roles: &[Role]) -> String {
         "# Made by contend capture to-workload. docs/study-file.md explains every key.\n\n\
          question = {}\nworkload = \"workload.toml\"\nkind = \"load\"\nheadline = \"throughput_ops_per_s\"\n\
          baseline = [\"{CAPTURED}\"]\nlimits = [\n  \"The study has {}; `contend capture to-workload` lists the rest, such as triggers.\",\n  \"Values are drawn by generators that were fitted to the capture.\",\n  \
-         \"An operation that met a lock is not tried again.\",\n  \"load=captured is the captured mean pause of a client between operations, not a rate: a client that waits sends fewer operations.\",\n{}{}{}{}{}{}{}{}  \"The captured settings are {tier}: {}.\",\n]\n\n\
+         \"An operation that met a lock is not tried again.\",\n  \"load=captured is the captured mean pause of a client between operations, not a rate: a client that waits sends fewer operations.\",\n{}{}{}{}{}{}{}{}{}  \"The captured settings are {tier}: {}.\",\n]\n\n\
          [axes]\nload = [{paces}]\n\n[load]\nwindow = \"5s\"\ndrain = \"{drain_s}s\"\n\n\
          [quick]\nrounds = {QUICK_ROUNDS}\naxes = {{ load = [{quick}] }}\nload = {{ {} }}\n\n\
          [[metric]]\nname = \"lock_errors_per_1000\"\nabout = \"operations that failed because the database was locked, per 1,000\"\n\
@@ -215,6 +222,7 @@ fn head(of: &Captured, longest_timeout_ms: i64, roles: &[Role]) -> String {
         differences(of.differ),
         if of.servers.is_empty() { "" } else { ISOLATION },
         if of.servers.is_empty() || !of.now.enforces_foreign_keys() { "" } else { NO_FOREIGN_KEYS },
+        absent(of.absent),
         gaps(known),
         match tier {
             "durable" => "every acknowledged commit survives a power cut",
