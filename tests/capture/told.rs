@@ -306,3 +306,24 @@ fn made_up_names_are_listed_once_and_an_operation_with_too_many_values_is_left_o
         "{workload}"
     );
 }
+
+/// Counts rows by columns that are named by their numbers.
+const BY_NUMBER: &str = "
+import sqlite3
+db = sqlite3.connect('app.db', isolation_level=None)
+db.execute('CREATE TABLE t (id INTEGER PRIMARY KEY, name TEXT, size INTEGER)')
+for i in range(40):
+    db.execute('INSERT INTO t (name, size) VALUES (?, ?)', (f'name-{i % 7}', i % 3))
+    db.execute(f'SELECT size, name, count(*) FROM t WHERE size < {i + 50} GROUP BY 1, 2 ORDER BY 3 DESC, 2 LIMIT 77').fetchall()
+";
+
+#[test]
+fn numbers_of_columns_are_part_of_a_statement() {
+    let bench = Bench::new();
+    let said = capture(&bench, &[], &["python3", "-c", BY_NUMBER]).exits(0).err;
+    assert!(!said.contains("not in the study"), "{said}");
+    let shape = "SELECT size, name, count(*) FROM t WHERE size < ? GROUP BY 1, 2 ORDER BY 3 DESC, 2 LIMIT ?";
+    assert_eq!(counts(&shown(&bench), shape)[0], 40);
+    let workload = std::fs::read_to_string(bench.path("taken/workload.toml")).expect("written");
+    assert!(workload.contains(" GROUP BY 1, 2 ORDER BY 3 DESC, 2 LIMIT :"), "{workload}");
+}

@@ -20,6 +20,7 @@ pub mod foreign;
 pub mod format;
 pub mod hash;
 pub mod plan;
+pub mod position;
 pub mod text;
 
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]

@@ -3,6 +3,7 @@
 
 use crate::format::{config, value};
 use crate::hash::{self, Sip};
+use crate::position::Position;
 
 /// An output buffer. It counts bytes beyond its end.
 pub struct Sink<'b> {
@@ -241,10 +242,19 @@ fn stays(sql: &[u8]) -> bool {
     word[..length] == *b"pragma"
 }
 
-/// Writes a statement. Keys of encrypted databases become stand-ins, and if values are `hashed` all literals other than 0 and 1.
+/// The first byte after white space and comments.
+pub fn next_byte(sql: &[u8], mut at: usize) -> Option<u8> {
+    while blank(sql, at) > at {
+        at = blank(sql, at);
+    }
+    sql.get(at).copied()
+}
+
+/// Writes a statement. Keys of encrypted databases become stand-ins, and if values are `hashed` all literals other than 0 and 1 and
+/// numbers of columns.
 pub fn write(sql: &[u8], key: [u64; 2], hashed: bool, out: &mut Sink) {
     let hashed = hashed && !stays(sql);
-    let (mut i, mut gap, mut place) = (0, false, Place::Begin);
+    let (mut i, mut gap, mut place, mut position) = (0, false, Place::Begin, Position::default());
     while i < sql.len() {
         let after = blank(sql, i);
         if after > i {
@@ -270,11 +280,13 @@ pub fn write(sql: &[u8], key: [u64; 2], hashed: bool, out: &mut Sink) {
             _ if is_word(byte) => (word(sql, i), false),
             _ => (i + 1, false),
         };
-        match hashed && is_text || place.hides(&sql[i..end]) {
-            true => stand_in(&sql[i..end], key, out),
-            false => out.all(&sql[i..end]),
+        let token = &sql[i..end];
+        let is_value = is_text && !position.is_column(token, next_byte(sql, end));
+        match hashed && is_value || place.hides(token) {
+            true => stand_in(token, key, out),
+            false => out.all(token),
         }
-        place = place.after(&sql[i..end]);
+        (place, position) = (place.after(token), position.after(token));
         i = end;
     }
 }

@@ -2,6 +2,7 @@
 //! and with all strings in single quotes and without escapes, so that [`crate::sql`] reads them.
 
 use crate::token::{end_of, is_word, number, quoted, stand_for};
+use contend_interpose::position::Position;
 use contend_interpose::text::is_of_the_language;
 
 /// How the session writes literals (`sql_mode`).
@@ -28,6 +29,20 @@ enum Piece<'s> {
     Plain(&'s [u8]),
 }
 
+impl Piece<'_> {
+    /// Its bytes; none for white space and strings.
+    fn raw(&self) -> &[u8] {
+        match self {
+            Piece::Other(raw) | Piece::Plain(raw) => raw,
+            Piece::Blank | Piece::Text(_) => b"",
+        }
+    }
+
+    fn first(&self) -> u8 {
+        self.raw().first().copied().unwrap_or(b'\'')
+    }
+}
+
 /// The text to store. Passwords of users and servers become stand-ins even if `is_full`.
 pub fn written(sql: &[u8], mode: Mode, key: [u64; 2], is_full: bool) -> Vec<u8> {
     let end = sql.iter().rposition(|byte| !byte.is_ascii_whitespace() && *byte != b';').map_or(0, |last| last + 1);
@@ -43,7 +58,8 @@ pub fn written(sql: &[u8], mode: Mode, key: [u64; 2], is_full: bool) -> Vec<u8> 
     }
     let key = (if is_full { words.have_a_password(&lower) } else { !words.are_settings() }).then_some(key);
     let (mut out, mut gap, mut place) = (Vec::with_capacity(sql.len()), false, Place::Begin);
-    for piece in &pieces {
+    let mut position = Position::default();
+    for (at, piece) in pieces.iter().enumerate() {
         if matches!(piece, Piece::Blank) {
             gap = true;
             continue;
@@ -56,7 +72,11 @@ pub fn written(sql: &[u8], mode: Mode, key: [u64; 2], is_full: bool) -> Vec<u8> 
         gap = false;
         let is_value = matches!(piece, Piece::Plain(raw) if place.is_value(raw));
         place = place.after(piece);
+        let next = pieces[at + 1..].iter().find(|piece| !matches!(piece, Piece::Blank)).map(Piece::first);
+        let is_column = position.is_column(piece.raw(), next);
+        position = position.after(piece.raw());
         match (piece, key) {
+            (Piece::Other(raw), _) if is_column => out.extend_from_slice(raw),
             // The same text in quotes has the same stand-in.
             (Piece::Plain(raw), Some(key)) if is_value => {
                 stand_for(&quoted(raw), key, &mut out);
@@ -345,6 +365,8 @@ mod tests {
         assert_eq!(full("SELECT 'C:\\', \"it's\"", plain), "SELECT 'C:\\', 'it''s'");
         assert_eq!(full("SELECT 'C:\\\\', \"it's\\n\", 'a\\%'", USUAL), "SELECT 'C:\\', 'it''s\n', 'a\\%'");
         assert_eq!(full("SELECT 5--1, 5 -- 1", USUAL), "SELECT 5- -1, 5");
+        assert_eq!(hashed("SELECT a FROM t ORDER BY 2 # x\n, 3", USUAL), "SELECT a FROM t ORDER BY 2 , 3");
+        assert!(!hashed("SELECT a FROM t ORDER BY 2 LIMIT 77", USUAL).contains("77"));
         let again = written(b"SELECT 'C:\\', 'it''s', \"n\"", Mode::STORED, [1, 2], false);
         let again = String::from_utf8(again).expect("text");
         assert!(again.ends_with(", \"n\"") && !again.contains("it") && again.matches("'#").count() == 2, "{again}");

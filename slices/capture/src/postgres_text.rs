@@ -2,7 +2,8 @@
 //! hashed, and with all strings in single quotes, so that [`crate::sql`] reads them.
 
 use crate::token::{end_of, is_word, number, quoted, stand_for};
-use contend_interpose::text::is_of_the_language;
+use contend_interpose::position::Position;
+use contend_interpose::text::{is_of_the_language, next_byte};
 
 /// A literal, as SQL writes it.
 enum Literal {
@@ -22,7 +23,7 @@ pub fn written(sql: &[u8], has_backslashes: bool, key: [u64; 2], is_full: bool) 
     let words = Words::of(sql, has_backslashes);
     let key = (if is_full { words.have_a_password() } else { !words.are_settings() }).then_some(key);
     let (mut out, mut at, mut gap) = (Vec::with_capacity(sql.len()), 0, false);
-    let mut place = Place::Begin;
+    let (mut place, mut position) = (Place::Begin, Position::default());
     while at < sql.len() {
         let rest = &sql[at..];
         let blank = blank(rest);
@@ -38,8 +39,10 @@ pub fn written(sql: &[u8], has_backslashes: bool, key: [u64; 2], is_full: bool) 
         let raw = &rest[..length];
         at += length;
         let is_value = literal.is_none() && place.is_value(raw);
-        place = place.after(raw);
+        let is_column = position.is_column(raw, next_byte(sql, at));
+        (place, position) = (place.after(raw), position.after(raw));
         match (literal, key) {
+            (Some(Literal::Other), _) if is_column => out.extend_from_slice(raw),
             // The same text in quotes has the same stand-in.
             (None, Some(key)) if is_value => stand_for(&quoted(&plain(raw)), key, &mut out),
             (None, _) | (Some(Literal::Other), None) => out.extend_from_slice(raw),
@@ -277,6 +280,13 @@ mod tests {
 
     fn full(sql: &str, has_backslashes: bool) -> String {
         String::from_utf8(written(sql.as_bytes(), has_backslashes, [1, 2], true)).expect("text")
+    }
+
+    #[test]
+    fn numbers_of_columns_stay() {
+        let sql = "SELECT a, count(*) FROM t GROUP BY 2 ORDER BY 2 DESC NULLS LAST, 1";
+        assert_eq!(hashed(sql), sql);
+        assert!(!hashed("SELECT a FROM t ORDER BY 2 FETCH FIRST 77 ROWS ONLY").contains("77"));
     }
 
     #[test]

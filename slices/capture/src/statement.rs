@@ -1,11 +1,13 @@
 //! Tokens and statements of a text.
 
-use contend_interpose::text::is_of_the_language;
+use contend_interpose::position::Position;
+use contend_interpose::text::{is_of_the_language, next_byte};
 use std::ops::Range;
 
 /// A token of a statement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Token<'s> {
+    /// Also the number of a column in `ORDER BY 2`.
     Word(&'s str),
     /// A literal with its text.
     Literal(&'s str),
@@ -42,7 +44,7 @@ pub fn is_word(byte: u8) -> bool {
 
 /// Splits a statement into tokens, without white space and comments.
 pub fn tokens<'s>(sql: &'s str) -> Vec<Token<'s>> {
-    let (bytes, mut at, mut found) = (sql.as_bytes(), 0, vec![]);
+    let (bytes, mut at, mut found, mut position) = (sql.as_bytes(), 0, vec![], Position::default());
     while at < bytes.len() {
         let rest = &bytes[at..];
         let run = |from: usize, is: fn(u8) -> bool| from + rest[from..].iter().take_while(|b| is(**b)).count();
@@ -91,8 +93,11 @@ pub fn tokens<'s>(sql: &'s str) -> Vec<Token<'s>> {
             at += 1;
             continue;
         }
-        found.push(make(&sql[at..at + length]));
+        let text = &sql[at..at + length];
         at += length;
+        let is_column = position.is_column(text.as_bytes(), next_byte(bytes, at));
+        found.push(if is_column { Token::Word(text) } else { make(text) });
+        position = position.after(text.as_bytes());
     }
     found
 }
@@ -190,4 +195,45 @@ pub fn settings(sql: &str) -> Vec<(String, Option<i64>)> {
         Some((text_of(sql, &tokens[place]).to_string(), timeout_ms))
     });
     settings.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use contend_interpose::text::{Sink, room, write};
+
+    #[test]
+    fn numbers_of_columns_stay_and_other_numbers_after_them_do_not() {
+        let of = |sql: &str| {
+            let mut written = vec![0; room(sql.len())];
+            let mut sink = Sink::new(&mut written);
+            write(sql.as_bytes(), [1, 2], true, &mut sink);
+            let length = sink.length;
+            String::from_utf8(written[..length].to_vec()).expect("text")
+        };
+        for sql in [
+            "SELECT a, b FROM t GROUP BY 2, lower(a), 12 ORDER BY 3 DESC, 2",
+            "SELECT a, b FROM (SELECT b FROM t ORDER BY 2) order by 2 COLLATE nocase; SELECT 1",
+        ] {
+            assert_eq!(of(sql), sql);
+            assert!(!tokens(sql).iter().any(|token| matches!(token, Token::Literal(text) if *text != "1")), "{sql}");
+        }
+        assert_eq!(of("SELECT a FROM t ORDER BY 2 /* x */ -- y\n, 3"), "SELECT a FROM t ORDER BY 2 , 3");
+        for sql in [
+            "SELECT a FROM t WHERE \"order\" = 77",
+            "SELECT a FROM t ORDER BY 2 LIMIT 77, 1",
+            "SELECT a FROM t ORDER BY 77 + a",
+            "SELECT a FROM t ORDER BY a = 77",
+            "SELECT a FROM t ORDER BY coalesce(a, 77), 2",
+            "SELECT a FROM t GROUP BY 2 HAVING a IN (77, 77)",
+            "SELECT a FROM t ORDER BY 77 -1",
+            "SELECT a FROM t ORDER BY 1, 99977",
+        ] {
+            assert!(!of(sql).contains("77"), "{}", of(sql));
+            assert!(
+                tokens(sql).iter().any(|token| matches!(token, Token::Literal(text) if text.contains("77"))),
+                "{sql}"
+            );
+        }
+    }
 }
