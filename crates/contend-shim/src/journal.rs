@@ -135,20 +135,36 @@ fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// A statement on one line without comments, texts and numbers, which are the user's data. Text in double quotes may
-/// be a value too.
+/// What stands before the name of a table, an index or a column.
+const BEFORE_NAMES: &[&str] = &["from", "join", "into", "update", "table", "index", "references", "as", "exists"];
+
+/// Whether text in double quotes between these is a name. Elsewhere it may be a value, too.
+fn is_name(before: &str, after: Option<&char>) -> bool {
+    let before = before.trim_end().to_lowercase();
+    let last = before.rsplit(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
+    let is_compared = last == "from" && before.trim_end_matches("from").trim_end().ends_with("distinct");
+    before.ends_with('.') || after == Some(&'.') || BEFORE_NAMES.contains(&last) && !is_compared
+}
+
+/// A statement on one line without comments, texts and numbers, which are the user's data.
 fn without_values(sql: &str) -> String {
     let mut out = String::new();
     let mut chars = sql.chars().peekable();
     let mut before = ' ';
     while let Some(c) = chars.next() {
         if c == '\'' || c == '"' {
+            let mut text = String::new();
             while let Some(inner) = chars.next() {
                 if inner == c && chars.next_if_eq(&c).is_none() {
                     break;
                 }
+                text.push(inner);
             }
-            out.push('\u{2026}');
+            if c == '"' && is_name(&out, chars.peek()) {
+                out.push_str(&format!("\"{}\"", text.replace('"', "\"\"")));
+            } else {
+                out.push('\u{2026}');
+            }
         } else if c == '-' && chars.next_if_eq(&'-').is_some() {
             while chars.next_if(|c| *c != '\n').is_some() {}
         } else if c == '/' && chars.next_if_eq(&'*').is_some() {
@@ -177,5 +193,8 @@ mod tests {
         let sql = "SELECT  a1, 'it''s me' FROM t2 -- for Ada\nWHERE b > 12.5e3 /* * 'Bob */AND c = x'00' AND d = ?1 \
                    AND e = \"se\"\"cret\" - 7 / 8 -- '";
         assert_eq!(without_values(sql), "SELECT a1, … FROM t2 WHERE b > … AND c = x… AND d = ?1 AND e = … - … / …");
+        let names = r#"UPDATE "a"."b c" SET "x" = "y" WHERE "b"."d" IN (SELECT "e" FROM  "f" JOIN "g""h" AS "i" ON "i".j) AND k IS DISTINCT FROM "m""#;
+        let kept = r#"UPDATE "a"."b c" SET … = … WHERE "b"."d" IN (SELECT … FROM "f" JOIN "g""h" AS "i" ON "i".j) AND k IS DISTINCT FROM …"#;
+        assert_eq!(without_values(names), kept);
     }
 }
