@@ -1,4 +1,5 @@
 //! A schema with CHECK constraints, captured with hashes: its workload has the words that the schema allows, as often as the program.
+//! Long lists of values can be read.
 
 use crate::support::{Bench, wrong_in};
 use crate::{capture, make};
@@ -37,6 +38,33 @@ for i in range(200):
     db.execute('SELECT count(*) FROM bill WHERE state = ? AND prio = ?', ('void', 10)).fetchall()
     db.execute('SELECT value FROM setting WHERE name = ?', (('tax', 'currency')[i % 2],)).fetchall()
 ";
+
+/// Texts that are unequally frequent, as many as a workload lists.
+const LONG: &str = "
+import sqlite3
+db = sqlite3.connect('app.db', isolation_level=None)
+db.execute('CREATE TABLE t (id INTEGER PRIMARY KEY, word TEXT)')
+for i in range(1200):
+    word = 'word, \"%d\" [x]' % (i if i % 4 else 0)
+    db.execute('INSERT INTO t (word) VALUES (?)', (word,))
+    db.execute('SELECT count(*) FROM t WHERE word = ?', (word,)).fetchall()
+";
+
+#[test]
+fn long_lists_of_a_workload_are_in_short_lines() {
+    let bench = Bench::new();
+    capture(&bench, &["--values=full"], &["python3", "-c", LONG]).exits(0);
+    let text = std::fs::read_to_string(bench.path("taken/workload.toml")).expect("a workload");
+    // An inline table cannot be broken but in its lists.
+    let is_long = |line: &&str| line.chars().count() > 120 && !line.starts_with("content = ");
+    assert_eq!(text.lines().find(is_long), None);
+    let drawn: toml::Table = text.parse().expect("TOML");
+    let words = drawn["transaction"]["select_t"]["args"]["a0_1"]["choice"].as_array().expect("a list");
+    assert!(words.len() == 901 && words[0].as_str() == Some("word, \"0\" [x]"), "{text}");
+    let quick = ["run", "taken", "--quick", "--rounds", "1", "--window", "200ms", "--set", "load=full"];
+    bench.contend(&[&quick[..], &["--only", "as captured", "--allow-tmpfs", "--out", "record"]].concat()).ran();
+    assert_eq!(wrong_in(&bench.path("record")), []);
+}
 
 #[test]
 fn values_are_the_words_of_the_schema_as_often_as_in_the_program() {

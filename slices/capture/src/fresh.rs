@@ -2,7 +2,7 @@
 
 use crate::alike::folded;
 use crate::content::{look, open};
-use crate::literal::{CHOICES, text};
+use crate::literal::{CHOICES, text, wrapped};
 use crate::manifest::{Column, Table, write_private};
 use crate::workload::generator::{line, of_column, plain};
 use crate::workload::naming::Names;
@@ -70,7 +70,7 @@ fn run(args: &NewArgs) -> Result<u8> {
     let workload = workload(&title, &tables, &mut left_out)?;
     let servers = servers::of(&title, &workload, &mut left_out)?;
     fs::create_dir_all(&out).with_context(|| format!("cannot make {}", out.display()))?;
-    for (file, text) in [("workload.toml", &workload), ("study.toml", &study(&title, &servers))] {
+    for (file, text) in [("workload.toml", &wrapped(&workload)), ("study.toml", &study(&title, &servers))] {
         let path = out.join(file);
         write_private(&path, text.as_bytes())?;
     }

@@ -50,7 +50,7 @@ use self::trial::{NotLoaded, Trial};
 use self::tried::{Difference, Found};
 use crate::alike::folded;
 use crate::content::open_copy;
-use crate::literal::text;
+use crate::literal::{text, wrapped};
 use crate::manifest::{Content, Manifest, Values};
 use crate::program::{Began, End, Executed, Step, Transaction, sequence};
 use crate::sql::{Does, Shape, Token, tokens};
@@ -129,11 +129,7 @@ pub fn write(dir: &Path, manifest: &Manifest, trace: Trace, wanted: Option<&Path
         "no transaction of the capture can be taken over: {}",
         left_out[..left_out.len().min(5)].join(" ")
     );
-    let about = format!("What {} did to {}", known.manifest.program(), database.path.display());
-    let mut head = format!(
-        "# Made by contend capture to-workload. docs/workload-file.md explains every key.\n\nabout = {}\n\n[scale]\n",
-        text(&about)
-    );
+    let mut head = head(&format!("What {} did to {}", known.manifest.program(), database.path.display()));
     let mut tables = Tables::of(content, copy.as_ref());
     tables.rows = entries;
     left_out.extend(why_none.map(|why| format!("The study's rows are made by generators, because {why}.")));
@@ -157,13 +153,21 @@ pub fn write(dir: &Path, manifest: &Manifest, trace: Trace, wanted: Option<&Path
     let servers = servers::of("capture", &workload, &mut absent)?;
     let has_rows = !tables.rows.is_empty();
     let longest = Longest::of(known, &kinds);
-    let (now, share_of, longest) = (&settings, &share, longest.as_ref());
+    let (now, longest) = (&settings, longest.as_ref());
     let (differ, servers, absent_of) = (&differ[..], &servers[..], &absent[..]);
     let captured =
-        Captured { known, now, longest, share: share_of, has_rows, carries, differ, servers, absent: absent_of };
+        Captured { known, now, longest, share: &share, has_rows, carries, differ, servers, absent: absent_of };
     let study = study::study(&captured, &roles);
     let crash = crash::study(now, &manifest.program());
-    Ok(Written { workload, study, crash, left_out, absent, share, chosen, rows: files })
+    Ok(Written { workload: wrapped(&workload), study, crash, left_out, absent, share, chosen, rows: files })
+}
+
+/// The beginning of a workload.
+fn head(about: &str) -> String {
+    let about = text(about);
+    format!(
+        "# Made by contend capture to-workload. docs/workload-file.md explains every key.\n\nabout = {about}\n\n[scale]\n"
+    )
 }
 
 /// The workload of these transactions.
