@@ -8,7 +8,7 @@ use crate::trace::Call;
 use crate::workload::contenders::{CAPTURED, Settings, safer, tier};
 use crate::workload::generator::plain;
 use crate::workload::kinds::Kind;
-use crate::workload::roles::SHORT;
+use crate::workload::roles::{MoreLoad, SHORT};
 use contend::stats::precision::{count as whole, plain as number};
 use std::fmt::Write as _;
 
@@ -237,40 +237,93 @@ impl Longest {
     }
 }
 
-/// Writes the question about lock errors at a multiple of the captured load.
-pub fn write_more_load(out: &mut String, label: &str, load: &str, times: u64) {
-    let ask = if times == 0 { "with clients that never pause".into() } else { format!("at {times} times the load") };
+/// Share of a multiple of the load that must be possible. Otherwise a run with shorter pauses is not about that multiple.
+const IS_THAT_LOAD: f64 = 0.75;
+/// Least load without pauses that is called more load.
+const IS_MORE_LOAD: f64 = 1.25;
+
+/// Writes the question about lock errors with pauses that are shorter by a factor, 0 for none. What that does to the load depends on
+/// the program: clients that hardly pause, or hold the lock most of the time, cannot do more.
+pub fn write_more_load(out: &mut String, label: &str, (load, times): (&str, u64), more: &MoreLoad) {
+    let (ask, varied) = match times {
+        0 => ("if clients never pause".to_string(), "Clients do not pause here".to_string()),
+        _ => (
+            format!("if clients pause {times} times shorter"),
+            format!("Each pause of a client is {times} times shorter here, and its transactions are the same"),
+        ),
+    };
+    let most = number(more.most());
+    let why = match more.by_lock < more.by_pauses {
+        true => format!(
+            "the program has the write lock for at least {} % of the captured time, so at most {most} times as many of its transactions find \
+             time for it",
+            number(100.0 / more.by_lock.max(1.0))
+        ),
+        false => format!("clients hardly pause in the capture, so this is at most {most} times the captured load"),
+    };
+    let is_it = more.most() >= if times == 0 { IS_MORE_LOAD } else { IS_THAT_LOAD * times as f64 };
+    let about = match (is_it, times) {
+        (true, _) => format!("{varied}: at most {most} times the captured load."),
+        (false, 0) => format!("This run cannot tell what more load does: {why}."),
+        (false, _) => format!("This run cannot tell what {times} times the load does: {why}."),
+    };
+    let sentence = format!(
+        "{about} Of 1,000 operations {{against_value}} fail at a lock with the captured settings, and {{this_value}} with {{this}}."
+    );
     let _ = write!(
         out,
-        "\n[[answer]]\nask = \"What about locks {ask}?\"\nmetric = \"lock_errors_per_1000\"\ncondition = \"load={load}\"\nthis = {}\nagainst = \"{CAPTURED}\"\n\n[answer.facts]\n",
+        "\n[[answer]]\nask = {}\nmetric = \"lock_errors_per_1000\"\ncondition = \"load={load}\"\nthis = {}\nagainst = \"{CAPTURED}\"\n\n[answer.facts]\n",
+        text(&format!("What about locks {ask}?")),
         text(label)
     );
     for fact in ["neither", "only-this", "only-against", "both"] {
-        let _ = writeln!(
-            out,
-            "{fact} = \"{{against_value}} of 1,000 operations fail at a lock as captured, and {{this_value}} with {{this}}.\""
-        );
+        let _ = writeln!(out, "{fact} = {}", text(&sentence));
     }
 }
 
-/// Writes the questions about a server against the best settings of SQLite: at the captured load, and with clients that never
-/// pause.
+/// Writes the questions about a server against the best settings of SQLite. At the captured load the clients' pauses decide how much
+/// gets done, so the time of an operation is compared, and throughput where clients never pause.
 pub fn write_server(out: &mut String, server: &str, best: &str) {
     let than = if best == CAPTURED { String::new() } else { format!(" than SQLite with {best}") };
+    let sqlite = if best == CAPTURED { "SQLite".to_string() } else { format!("SQLite with {best}") };
+    let times =
+        format!("an operation takes {{this_value}} with {server}, and {{against_value}} with {sqlite}, in the mean");
+    let pauses = "How much gets done is no answer there: the clients' pauses decide it.";
+    let speed = format!(
+        "{server} would have been {{ratio}} times as fast ({{low}} to {{high}}), with clients that never pause"
+    );
     let of_load = [
-        ("captured", "at the captured load", "both get the same done"),
-        ("full", "with clients that never pause", "there is no difference"),
+        (
+            ("captured", "at the captured load", "response_ns_mean"),
+            [
+                format!("Yes, at the captured load: {times}. {pauses}"),
+                format!("No, at the captured load: {times}. {pauses}"),
+                format!("No: both keep up with the captured load, and {times}."),
+                format!("This run cannot tell: {times}, and the rounds disagree."),
+            ],
+        ),
+        (
+            ("full", "with clients that never pause", "throughput_ops_per_s"),
+            [
+                format!("Yes: {speed}."),
+                format!("No: {speed}."),
+                "No: with clients that never pause there is no difference.".to_string(),
+                "This run cannot tell: anything from {low} to {high} times fits.".to_string(),
+            ],
+        ),
     ];
-    for (load, words, same) in of_load {
-        let speed = format!("{server} would have been {{ratio}} times as fast ({{low}} to {{high}}), {words}");
+    for ((load, words, metric), [faster, slower, same, cannot_tell]) in of_load {
         let _ = write!(
             out,
-            "\n[[answer]]\nask = {}\nmetric = \"throughput_ops_per_s\"\ncondition = \"load={load}\"\nthis = \"{server}\"\nagainst = {}\n\n\
-             [answer.words]\nfaster = \"Yes: {speed}.\"\nslower = \"No: {speed}.\"\nno-difference = \"No: {words} {same}.\"\n\
-             cannot-tell = \"This run cannot tell: anything from {{low}} to {{high}} times fits.\"\n\
+            "\n[[answer]]\nask = {}\nmetric = \"{metric}\"\ncondition = \"load={load}\"\nthis = \"{server}\"\nagainst = {}\n\n\
+             [answer.words]\nfaster = {}\nslower = {}\nno-difference = {}\ncannot-tell = {}\n\
              not-comparable = \"The two cannot be compared in this run: {{reason}}.\"\n",
             text(&format!("Is {server} faster{than}, {words}?")),
-            text(best)
+            text(best),
+            text(&faster),
+            text(&slower),
+            text(&same),
+            text(&cannot_tell)
         );
     }
 }
@@ -357,5 +410,38 @@ mod tests {
         errors.write_answer(&mut timeout, "a busy timeout", true);
         assert!(timeout.contains("min(1060, max(min(1000, 1000 * floor("), "{timeout}");
         assert!(timeout.contains("only-against = \"Not all: 1,000 of 1,060 lock errors came at once"), "{timeout}");
+    }
+
+    #[test]
+    fn a_question_about_more_load_says_what_is_varied_and_where_it_cannot_answer() {
+        let sentence = |times, by_pauses, by_lock| {
+            let mut out = String::new();
+            write_more_load(&mut out, "WAL", ("x", times), &MoreLoad { by_pauses, by_lock });
+            out
+        };
+        let paced = sentence(4, 3.9, 50.0);
+        assert!(paced.contains("Each pause of a client is 4 times shorter here"), "{paced}");
+        assert!(paced.contains("at most 3.9") && !paced.contains("cannot tell"), "{paced}");
+        let loop_of_work = sentence(4, 1.02, 50.0);
+        assert!(
+            loop_of_work.contains("cannot tell what 4 times the load does: clients hardly pause"),
+            "{loop_of_work}"
+        );
+        let holds = sentence(8, 7.5, 1.25);
+        assert!(
+            holds.contains("has the write lock for at least 80") && holds.contains("cannot tell what 8 times"),
+            "{holds}"
+        );
+        assert!(sentence(0, 1.1, 9.0).contains("cannot tell what more load does"));
+        assert!(sentence(0, 30.0, 9.0).contains("Clients do not pause here: at most 9"));
+    }
+
+    #[test]
+    fn speed_at_the_captured_load_is_the_time_of_an_operation() {
+        let mut out = String::new();
+        write_server(&mut out, "PostgreSQL", "WAL");
+        let (captured, full) = out.split_once("with clients that never pause?").expect("two questions");
+        assert!(captured.contains("metric = \"response_ns_mean\"") && !captured.contains("throughput"), "{captured}");
+        assert!(full.contains("metric = \"throughput_ops_per_s\""), "{full}");
     }
 }

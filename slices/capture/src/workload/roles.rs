@@ -28,6 +28,9 @@ pub struct Role {
     clients: u64,
     /// Mean pause of a client before a transaction, in the times in which any process had one.
     pause_us: u64,
+    /// Mean time of a transaction, waits included, and the part of it in which the program works under the write lock.
+    busy_us: u64,
+    lock_us: u64,
     /// Mean time for which the program holds a transaction open.
     hold_us: u64,
     mix: BTreeMap<String, usize>,
@@ -46,17 +49,18 @@ pub fn roles<'g>(known: &Known, kinds: impl Iterator<Item = (&'g str, &'g Group)
     }
     let role = |(name, mix): (String, BTreeMap<String, usize>)| {
         let (processes, clients) = clients(known, &name);
-        let pause_us = pause_us(known, &name, processes * clients);
+        let (pause_us, busy_us, lock_us) = times_us(known, &name, processes * clients);
         let hold_ns =
             mix.iter().map(|(kind, count)| holds_ns[kind].saturating_mul(*count as u64)).fold(0, u64::saturating_add);
         // A rare one counts, too: the workload has its step.
         let hold_us = hold_ns.div_ceil(1_000 * mix.values().sum::<usize>() as u64);
-        Role { name, processes, clients, pause_us, hold_us, mix }
+        Role { name, processes, clients, pause_us, busy_us, lock_us, hold_us, mix }
     };
     shares.into_iter().map(role).collect()
 }
 
-fn pause_us(known: &Known, role: &str, clients: u64) -> u64 {
+/// Mean times of a role: a pause, a transaction, and the part of it in which the program works under the write lock.
+fn times_us(known: &Known, role: &str, clients: u64) -> (u64, u64, u64) {
     let is_mine = |process| plain(known.trace.process(process)) == role;
     let mine = || known.transactions.iter().filter(|transaction| is_mine(transaction.who.process));
     let there = mine().map(|transaction| (transaction.from_ns, transaction.to_ns));
@@ -73,7 +77,35 @@ fn pause_us(known: &Known, role: &str, clients: u64) -> u64 {
     let count = mine().count() as u64;
     // Between n transactions of a client there are n - 1 pauses.
     let pauses = if count >= 2 * clients { count - clients } else { count };
-    there_ns.saturating_sub(busy_ns) / pauses.max(1) / 1_000
+    let mean_us = |ns: u64, of: u64| ns / of.max(1) / 1_000;
+    let lock_ns: u64 = mine().map(|transaction| transaction.held_ns).sum();
+    (mean_us(there_ns.saturating_sub(busy_ns), pauses), mean_us(busy_ns, count), mean_us(lock_ns, count))
+}
+
+/// What shorter pauses can do to the load.
+pub struct MoreLoad {
+    /// How many times as many transactions begin at most, if each takes as long as in the capture.
+    pub by_pauses: f64,
+    /// How many times as many find time under the write lock.
+    pub by_lock: f64,
+}
+
+impl MoreLoad {
+    /// `times`: how many times shorter pauses are; 0 for none.
+    pub fn of(roles: &[Role], times: u64) -> MoreLoad {
+        let each = |role: &Role, times: u64| {
+            let pause_us = role.pause_us.checked_div(times).unwrap_or(0);
+            (role.processes * role.clients) as f64 / (role.busy_us + pause_us).max(1) as f64
+        };
+        let rate = |times| roles.iter().map(|role| each(role, times)).sum::<f64>();
+        let held: f64 = roles.iter().map(|role| each(role, 1) * role.lock_us as f64).sum();
+        MoreLoad { by_pauses: rate(times) / rate(1).max(f64::MIN_POSITIVE), by_lock: 1.0 / held.max(1e-9) }
+    }
+
+    /// How many times the captured load there can be.
+    pub fn most(&self) -> f64 {
+        self.by_pauses.min(self.by_lock).max(1.0)
+    }
 }
 
 /// Processes and clients in each that a program had at the same time.

@@ -5,7 +5,7 @@ use crate::sql::Does;
 use crate::summary::Known;
 use crate::workload::answers::{LockErrors, Longest, effects, write_more_load, write_server};
 use crate::workload::contenders::{self, CAPTURED, Contender, Settings, contenders, longer_timeout, safer, tier};
-use crate::workload::roles::{self, PACES, Role, SHORT};
+use crate::workload::roles::{self, MoreLoad, PACES, Role, SHORT};
 use crate::workload::servers::Server;
 use crate::workload::share::Share;
 use crate::workload::tried::{Difference, Differs};
@@ -64,7 +64,7 @@ pub fn study(of: &Captured, roles: &[Role]) -> String {
     }
     for (load, times) in PACES.into_iter().skip(1) {
         if all.len() > 1 {
-            write_more_load(&mut out, &best.label, load, times);
+            write_more_load(&mut out, &best.label, (load, times), &MoreLoad::of(roles, times));
         }
     }
     for server in *servers {
@@ -203,7 +203,7 @@ fn head(of: &Captured, longest_timeout_ms: i64, roles: &[Role]) -> String {
         "# Made by contend capture to-workload. docs/study-file.md explains every key.\n\n\
          question = {}\nworkload = \"workload.toml\"\nkind = \"load\"\nheadline = \"throughput_ops_per_s\"\n\
          baseline = [\"{CAPTURED}\"]\nlimits = [\n  \"The study has {}; `contend capture to-workload` lists the rest, such as triggers.\",\n  \"Values are drawn by generators that were fitted to the capture.\",\n  \
-         \"An operation that met a lock is not tried again.\",\n  \"load=captured is the captured mean pause of a client between operations, not a rate: a client that waits sends fewer operations.\",\n{}{}{}{}{}{}{}{}{}  \"The captured settings are {tier}: {}.\",\n]\n\n\
+         \"An operation that met a lock is not tried again.\",\n  \"load=captured is the captured mean pause of a client between operations, not a rate: a client that waits sends fewer operations. load=x2 to load=full are shorter pauses.\",\n{}{}{}{}{}{}{}{}{}  \"The captured settings are {tier}: {}.\",\n]\n\n\
          [axes]\nload = [{paces}]\n\n[load]\nwindow = \"5s\"\ndrain = \"{drain_s}s\"\n\n\
          [quick]\nrounds = {QUICK_ROUNDS}\naxes = {{ load = [{quick}] }}\nload = {{ {} }}\n\n\
          [[metric]]\nname = \"lock_errors_per_1000\"\nabout = \"operations that failed because the database was locked, per 1,000\"\n\
