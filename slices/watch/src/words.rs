@@ -58,7 +58,7 @@ pub fn words(finding: &Finding, name: &dyn Fn(u32) -> String, thread: &dyn Fn(u3
 pub fn thread_or_connection(finding: &Finding, is_visible: bool, thread: String) -> String {
     // An ended process has no visible statements any more.
     let is_connections = is_visible || finding.case.kind.needs_statements() || finding.case.sql.is_some();
-    if is_connections { format!("the connection that {thread} was the first to use") } else { thread }
+    if is_connections { format!("the connection of {thread}") } else { thread }
 }
 
 /// Whether a try for the lock lasted much longer than any hold: connections had it one after the other.

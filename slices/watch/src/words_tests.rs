@@ -14,7 +14,7 @@ fn a_connection_is_named_by_its_first_thread_and_not_as_a_thread() {
     };
     let with_statements = said(Some("COMMIT"), true);
     assert!(
-        with_statements.ends_with("Seen in \"COMMIT\" (the connection that thread 9 was the first to use)."),
+        with_statements.ends_with("Seen in \"COMMIT\" (the connection of thread 9)."),
         "{with_statements}"
     );
     let without = said(None, false);
