@@ -384,3 +384,21 @@ fn a_preparation_that_leaves_a_server_ends_the_gate() {
     bench.contend(&[&fixed[..7], &allowed].concat()).exits(3);
     bench.assert_nothing_left();
 }
+
+/// A command that limits its parent, contend, would slow down all later ones.
+#[test]
+fn a_command_that_changes_processors_or_priority_of_contend_ends_the_gate() {
+    let bench = Bench::new();
+    let fixed = ["gate", "--a", "true", "--warm-up", "0", "--rounds", "2", "--b"];
+    let nice = bench.contend(&[&fixed[..], &["renice -n 3 -p $PPID", "--out", "nice"]].concat()).exits(2);
+    // Who may not lower it again is asked to begin again.
+    let (restored, not) = ("while B ran, in round 1, contend itself had nice value", "may not change it back");
+    assert!(nice.err.contains(restored) || nice.err.contains(not), "{}", nice.err);
+    assert!(read(&bench.path("nice/gate.toml")).contains("ended = \"failed\""));
+    if std::thread::available_parallelism().is_ok_and(|processors| processors.get() > 1) {
+        let narrows = "taskset -cp $(taskset -cp $PPID | sed 's/.*: //; s/[-,].*//') $PPID";
+        let said = bench.contend(&[&fixed[..], &[narrows, "--out", "narrow"]].concat()).exits(2);
+        assert!(said.err.contains("while B ran, in round 1, contend itself had processors "), "{}", said.err);
+        assert!(said.err.contains("set by another process") && said.err.contains("sh (process "), "{}", said.err);
+    }
+}

@@ -118,9 +118,18 @@ fn is_of_speed(kind: &str) -> bool {
     Invalid::ALL.iter().any(|reason| reason.word() == kind && reason.is_of_speed())
 }
 
+/// Faults that move a process to other processors.
+const MOVE: [&str; 2] = ["pins", "narrows"];
+
+/// Where there is one processor, nothing can be moved.
+fn can_move() -> bool {
+    std::thread::available_parallelism().is_ok_and(|processors| processors.get() > 1)
+}
+
 #[test]
 fn every_fault_makes_its_trial_invalid_and_no_other() {
-    let faults: Vec<Fault> = faults().into_iter().filter(|fault| fault.name != BUSY).collect();
+    let is_possible = |fault: &Fault| fault.name != BUSY && (can_move() || !MOVE.contains(&fault.name.as_str()));
+    let faults: Vec<Fault> = faults().into_iter().filter(is_possible).collect();
     let (late, faults): (Vec<Fault>, Vec<Fault>) = faults.into_iter().partition(|fault| fault.name == LATE);
     let struck = at_once(3, &faults, strike).into_iter().chain(late.iter().map(strike));
     let failures: Vec<String> = struck.filter_map(Result::err).collect();

@@ -3,6 +3,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod beyond;
 mod drivers;
 mod equal;
 mod faults;

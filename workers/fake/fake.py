@@ -79,6 +79,9 @@ FAULTS = {  # name: (reason expected, reasons that may come with it, what it doe
     "rounds-integers": ("-", "invariant", "rounds a plan's integers like reals: 9007199254740993 to ...992"),
     "lie": ("-", "-", "falsifies results as lies.py does; --seed chooses how"),
     **{kind: ("-", "-", lies.KINDS[kind].__doc__.strip(".")) for kind in ("cache", "drop", "join", "repeat", "shift", "skip", "swap")},
+    "leaves": ("left-running", "-", "leaves a process in a session of its own"),
+    "pins": ("processors", "-", "sets the real worker to other processors than contend gave it"),
+    "narrows": ("processors", "-", "sets its parent, contend, to other processors when it has to quit"),
     "swallows": ("-", "invariant,commits,accounts,answers", "reports every attempt that failed as a success"),
 }
 BURNERS, FRAME_BYTES = 2, 1 << 20
@@ -141,6 +144,9 @@ class Fake:
             if word == b"plan":
                 line, body = self.take_plan(line, body)
             self.planned.set()
+            if word == b"quit" and self.fault == "narrows":
+                move(os.getppid())
+                self.fault = "none"  # `quit` may come twice
             if word == b"start" and self.plan:
                 self.take_start(int(rest[0]))
             self.tell(line + body)
@@ -160,6 +166,9 @@ class Fake:
             self.greeted.wait()
             self.say(b"failed\ttold to refuse the plan\n")
             return b"", b""
+        if self.fault == "leaves":
+            nothing = subprocess.DEVNULL
+            subprocess.run(["setsid", "--fork", "sleep", "600"], stdin=nothing, stdout=nothing, stderr=nothing, check=True)
         if self.fault == "sleeps":
             threading.Thread(target=self.guarded, args=(self.sleep,), daemon=True).start()
         if self.fault == "second":
@@ -231,6 +240,8 @@ class Fake:
     def take_start(self, start_ns):
         self.start_ns, self.mute = start_ns, self.fault == "stall"
         self.over.clear()
+        if self.fault == "pins":
+            move(self.worker.pid)
         if self.fault == "busy":
             # A little after the beginning of the window, at whose ends the tool needs a processor for its readings.
             window_ns, length_ns = start_ns + self.plan.run_in_ns, self.plan.length_ns
@@ -369,6 +380,14 @@ class Fake:
         for at in range(0, len(data), FRAME_BYTES):
             frame = data[at : at + FRAME_BYTES]
             self.say(b"samples %d\n" % len(frame) + frame)
+
+
+def move(process):
+    """Sets all threads of a process to one of its processors, or to all if it has only one."""
+    given = os.sched_getaffinity(process)
+    for thread in os.listdir(f"/proc/{process}/task"):
+        with suppress(OSError):
+            os.sched_setaffinity(int(thread), {min(given)} if len(given) > 1 else range(os.cpu_count()))
 
 
 def parse(argv):

@@ -14,7 +14,6 @@ mod junit;
 mod left;
 mod machine;
 mod one_record;
-mod orphans;
 mod page;
 mod records;
 mod rounds;

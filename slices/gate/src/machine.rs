@@ -1,7 +1,6 @@
 //! Runs commands on this machine: each in its own process group, timed from before its start to its end.
 
 use crate::left::may_be_left;
-use crate::orphans;
 use crate::rounds::Ground;
 use crate::saved::{By, Side, Took};
 use crate::unreported::Unreported;
@@ -9,9 +8,11 @@ use anyhow::{Context, Result, bail, ensure};
 use contend::check::marks::{foreign_cpu_permille, noisy_cpu};
 use contend::outcome::mark::Mark;
 use contend::trial::data::disk;
+use contend::trial::standing;
 use contend::trial::watch::group::Group;
 use contend::trial::watch::janitor::Janitor;
 use contend::trial::watch::machine::processors;
+use contend::trial::watch::orphans;
 use contend::trial::watch::usage::machine_time;
 use contend::trial::workers::process::monotonic_ns;
 use contend::units::duration_text;
@@ -24,6 +25,9 @@ use std::time::{Duration, Instant};
 /// Shorter rounds get no marks: the kernel's ticks are too coarse to attribute CPU time, and probing the disk would
 /// take a large part of the time.
 const MARKED_FROM_NS: u64 = 400_000_000;
+
+/// Time for processes that end with their parent, such as helpers whose pipe is closed.
+const ENDS_WITHIN: Duration = Duration::from_millis(50);
 
 /// What an error shows of a failed command's output: its last lines, from these bytes at its end, cropped to this length.
 const LINES: usize = 5;
@@ -84,8 +88,7 @@ impl Machine<'_> {
         let mut shell = Command::new("sh");
         shell.args(["-c", command]).stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file.try_clone()?);
         let (machine, deadline) = (machine_time(), Instant::now() + Duration::from_nanos(self.budget_ns));
-        let before = orphans::children("self");
-        let unreported = (self.by == By::Cpu).then(|| Unreported::new(before.clone()));
+        let unreported = (self.by == By::Cpu).then(|| Unreported::new(orphans::children("self")));
         let begun_ns = monotonic_ns();
         let mut group = Group::start(&mut shell, self.janitor).context("cannot start sh")?;
         let at_ns = group.wait_for_end(Some(deadline), &|| {
@@ -93,13 +96,13 @@ impl Machine<'_> {
             unreported.as_ref().inspect(|unreported| unreported.look());
             (self.cancelled)()
         });
-        let running = orphans::running(&before);
+        let running = orphans::running(ENDS_WITHIN);
         // What ends just after the shell is part of the work.
         let at_ns = at_ns.map(|at_ns| at_ns.map(|at_ns| at_ns.max(running.last_end_ns.unwrap_or(0))));
         let ended = at_ns.and_then(|at_ns| at_ns.map(|at_ns| group.kill(at_ns)).transpose());
         drop(group);
-        let left = orphans::end(&before, &running.left)?;
-        self.left = left.names;
+        let left = orphans::end(&running.left)?;
+        self.left = left.processes.into_iter().map(|(name, _)| name).collect();
         self.unreported = unreported.and_then(Unreported::found);
         let Some(ended) = ended? else {
             bail!(
@@ -117,6 +120,7 @@ impl Machine<'_> {
         if !ended.status.success() {
             bail!("{name} failed in {place} ({}). {}", ended.status, said(output));
         }
+        refuse_changes(&standing::changes()?, (name, place))?;
         Ok(Took { wall_ns: ended.at_ns.saturating_sub(begun_ns), cpu_ns })
     }
 }
@@ -130,6 +134,12 @@ fn refuse_left(left: &[String], may_leave: &[String], (name, place): (&str, &str
          services before the gate, or in --a and --b",
         left.join(", ")
     );
+    Ok(())
+}
+
+/// Later commands would run under other circumstances than this one.
+fn refuse_changes(changes: &[String], (name, place): (&str, &str)) -> Result<()> {
+    ensure!(changes.is_empty(), "while {name} ran, in {place}, {}", changes.join("; "));
     Ok(())
 }
 

@@ -1,7 +1,7 @@
 //! Finds processes that ignore SIGCHLD while they have children: the kernel then reaps their children and adds the CPU time of these to
 //! no process, so the CPU time of the command lacks it.
 
-use crate::orphans::children;
+use contend::trial::watch::orphans::children;
 use rustix::process::Signal;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;

@@ -3,7 +3,6 @@
 use crate::judge::Judgement;
 use crate::machine::{Disturbances, Machine};
 use crate::one_record;
-use crate::orphans;
 use crate::page::{self, Page};
 use crate::records;
 use crate::rounds::rounds;
@@ -18,7 +17,7 @@ use contend::slice::Verb;
 use contend::trial::data::disk;
 use contend::trial::note::Note;
 use contend::trial::watch::janitor::Janitor;
-use contend::trial::watch::machine;
+use contend::trial::watch::{machine, orphans};
 use contend::ui::Progress;
 use contend::units::duration_ns;
 use contend_stats::precision::{Ns, Ratio};
@@ -163,8 +162,8 @@ fn measured(mut gate: Gate, out: &Path, quiet: bool) -> Result<Gate> {
     let stop = stop_on_signals()?;
     let cancelled = || stop.load(Ordering::Relaxed);
     let progress = Progress::new(quiet);
+    orphans::adopt()?;
     let janitor = Janitor::start()?;
-    orphans::adopt();
     let mut machine = Machine {
         a: gate.a.clone(),
         b: gate.b.clone(),

@@ -14,6 +14,7 @@ use contend::trial::secret::keep_from;
 use contend::trial::stage::Stage;
 use contend::trial::stop::Cancelled;
 use contend::trial::watch::janitor::Janitor;
+use contend::trial::watch::orphans;
 use contend::trial::workers::crew::Failure;
 use contend::trial::workers::process::Launch;
 use contend_worker::guest::{ACKNOWLEDGED, COMMITS, FAILED, FOUND, LOOKS};
@@ -222,16 +223,16 @@ impl<'j> Kernel<'j> {
         let program = find(KERNEL).with_context(|| format!("{KERNEL} is not installed"))?;
         // Its root is the host's root, read-only.
         let root = ["rootfstype=hostfs", "rootflags=/", "ro", "root=/dev/root", "con=null", "con0=null,fd:1", "quiet"];
-        let mut child = keep_from(&mut Command::new(program))
+        let mut command = Command::new(program);
+        keep_from(&mut command)
             .args([format!("ubd0={}", disk.display()), format!("init={}", init.display())])
             .arg(MEMORY)
             .args(root)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
-            .process_group(0)
-            .spawn()
-            .with_context(|| format!("cannot start {KERNEL}"))?;
+            .process_group(0);
+        let mut child = orphans::spawn(&mut command).with_context(|| format!("cannot start {KERNEL}"))?;
         janitor.group_lives(child.id());
         let output = child.stdout.take().context("its output is piped")?;
         let (sender, lines) = channel();

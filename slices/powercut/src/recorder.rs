@@ -5,6 +5,7 @@ use anyhow::{Context, Result, bail};
 use contend::trial::itself;
 use contend::trial::secret::keep_from;
 use contend::trial::watch::janitor::Janitor;
+use contend::trial::watch::orphans;
 use contend_powercut::record;
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::CommandExt;
@@ -46,15 +47,10 @@ impl<'j> Recorder<'j> {
     pub fn start(backing: &Path, mountpoint: &Path, log: &Path, bound: u64, janitor: &'j Janitor) -> Result<Self> {
         janitor.mounted(mountpoint);
         let program = itself::executable(&itself::path()?);
-        let mut child = keep_from(&mut Command::new(program))
-            .arg(VERB)
-            .args([backing, mountpoint, log])
-            .arg(bound.to_string())
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .process_group(0)
-            .spawn()
-            .context("cannot start the recorder")?;
+        let mut command = Command::new(program);
+        keep_from(&mut command).arg(VERB).args([backing, mountpoint, log]).arg(bound.to_string());
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0);
+        let mut child = orphans::spawn(&mut command).context("cannot start the recorder")?;
         let output = BufReader::new(child.stdout.take().context("its output is piped")?);
         let mut recorder = Self { child, output, mountpoint: mountpoint.to_path_buf(), janitor };
         match recorder.line()?.split_once(' ') {

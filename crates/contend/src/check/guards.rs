@@ -148,6 +148,21 @@ pub fn crowded(clients: usize, processors: u32, busy_ns: u64, window_ns: u64) ->
     clients > processors as usize && window_ns > 0 && busy_ns >= PROCESSORS_BUSY * capacity_ns
 }
 
+/// CPU time of the programs of a trial that were given so many processors, which could not have been used there in that time.
+/// `processes`: about how many there are; the kernel rounds the time of each to ticks.
+pub fn beyond_processors(cpu_ns: u64, processors: usize, time_ns: u64, processes: usize) -> Option<Reason> {
+    const ROUNDED_NS: u64 = 20_000_000;
+    const MOST: f64 = 1.05;
+    let could_ns = time_ns as f64 * processors as f64 * MOST + (ROUNDED_NS * processes as u64) as f64;
+    (cpu_ns as f64 > could_ns).then(|| {
+        let [used, time] = [cpu_ns, time_ns].map(|ns| ns as f64 / 1e9);
+        Invalid::Processors.because(format!(
+            "the programs of the trial used {used:.2} s of processor time in {time:.2} s, more than {processors} of the \
+             processors have"
+        ))
+    })
+}
+
 /// Excuses late starts of a worker's clients as far as its threads waited for a processor, by the kernel's count: each client
 /// in proportion to how late it was. Part of that wait may lie in attempts, so it excuses at most as much.
 pub fn excuse(clients: &mut BTreeMap<u32, ClientTally>, of_worker: &[u32], queued_ns: u64) {
@@ -323,6 +338,22 @@ mod tests {
         assert!(reason.kind == Invalid::LittlesLaw && reason.detail.contains("40.0 % of client 7"), "{reason:?}");
         assert_eq!(littles_law(&stalled, LATE_IS_WORK), None);
         assert_eq!(littles_law(&client(900, 0), Excuses::default()), None);
+    }
+
+    #[test]
+    fn more_processor_time_than_the_processors_have_is_found() {
+        let second = 1_000_000_000;
+        for (cpu_ns, processors, found) in [
+            (second, 1, false),
+            (2 * second, 2, false),
+            // Rounded up by a tick and a half for each of ten processes.
+            (second + 200_000_000, 1, false),
+            (second + 300_000_000, 1, true),
+            (2 * second, 1, true),
+        ] {
+            let reason = beyond_processors(cpu_ns, processors, second, 10);
+            assert_eq!(reason.is_some(), found, "{cpu_ns} ns on {processors}: {reason:?}");
+        }
     }
 
     #[test]

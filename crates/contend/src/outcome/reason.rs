@@ -49,10 +49,14 @@ pub enum Invalid {
     NotCredible,
     /// A crash contradicted what is known of the contender.
     Control,
+    /// A process that the trial started still ran after it.
+    LeftRunning,
+    /// Threads ran on other processors than contend had given them, or what programs inherit from contend was changed.
+    Processors,
 }
 
 impl Invalid {
-    pub const ALL: [Invalid; 20] = [
+    pub const ALL: [Invalid; 22] = [
         Invalid::Prepare,
         Invalid::NotStarted,
         Invalid::NotReady,
@@ -73,6 +77,8 @@ impl Invalid {
         Invalid::NothingDone,
         Invalid::NotCredible,
         Invalid::Control,
+        Invalid::LeftRunning,
+        Invalid::Processors,
     ];
 
     /// The word in records and tables.
@@ -98,6 +104,8 @@ impl Invalid {
             Invalid::NothingDone => "nothing-done",
             Invalid::NotCredible => "not-credible",
             Invalid::Control => "control",
+            Invalid::LeftRunning => "left-running",
+            Invalid::Processors => "processors",
         }
     }
 
@@ -107,7 +115,7 @@ impl Invalid {
         match self {
             Prepare | NotStarted | NotReady | WorkerDied | ServerDied | Stalled | Protocol | Exhausted => Meaning::NONE,
             Clock => Meaning { machine: true, ..Meaning::NONE },
-            Settings | Samples | Accounts | Invariant | Commits | Answers | Control => {
+            Settings | Samples | Accounts | Invariant | Commits | Answers | Control | LeftRunning | Processors => {
                 Meaning { work: true, ..Meaning::NONE }
             }
             LittlesLaw => Meaning { speed: true, pace: true, machine: true, ..Meaning::NONE },

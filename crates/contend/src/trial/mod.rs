@@ -4,6 +4,7 @@ pub mod aftermath;
 mod again;
 pub mod bench;
 pub mod chosen;
+pub mod clock;
 pub mod contents;
 pub mod data;
 pub mod dialect;
@@ -29,6 +30,7 @@ pub mod server;
 mod session;
 pub mod site;
 pub mod stage;
+pub mod standing;
 mod statements;
 pub mod stop;
 #[expect(clippy::module_inception, reason = "the room is called after its main noun: one trial")]

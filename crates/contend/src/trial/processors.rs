@@ -2,17 +2,18 @@
 
 use crate::load::PROCESSORS;
 use crate::study::model::Condition;
+use crate::trial::standing;
 use anyhow::{Context, Result, ensure};
-use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use rustix::thread::CpuSet;
 
 /// Number of processors that contend uses, and number that it could request.
 ///
 /// # Errors
 /// The system does not report them.
 pub fn processors() -> Result<(usize, usize)> {
-    let used = allowed()?;
+    let used = standing::processors()?;
     let all = Restricted::to(usize::MAX)?;
-    let possible = allowed()?;
+    let possible = standing::processors()?;
     drop(all);
     Ok((used.count() as usize, possible.count() as usize))
 }
@@ -42,27 +43,23 @@ fn of(condition: &Condition) -> Option<usize> {
     condition.axes.get(PROCESSORS)?.parse().ok()
 }
 
-fn allowed() -> Result<CpuSet> {
-    sched_getaffinity(None).context("cannot read which processors may be used")
-}
-
 /// A limit on the number of processors of this thread, and of all processes that it starts, until the value is dropped.
 pub struct Restricted(CpuSet);
 
 impl Restricted {
     fn to(processors: usize) -> Result<Self> {
-        let before = allowed()?;
+        let before = standing::processors()?;
         // Processors in use come first; the kernel ignores those that are absent or not allowed.
         let (own, others): (Vec<_>, Vec<_>) = (0..CpuSet::MAX_CPU).partition(|cpu| before.is_set(*cpu));
         let mut wanted = CpuSet::new();
         own.into_iter().chain(others).take(processors).for_each(|cpu| wanted.set(cpu));
-        sched_setaffinity(None, &wanted).with_context(|| format!("cannot run on {processors} processors"))?;
+        standing::limit_to(&wanted).with_context(|| format!("cannot run on {processors} processors"))?;
         Ok(Self(before))
     }
 }
 
 impl Drop for Restricted {
     fn drop(&mut self) {
-        let _ = sched_setaffinity(None, &self.0);
+        let _ = standing::limit_to(&self.0);
     }
 }

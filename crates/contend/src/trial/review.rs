@@ -22,6 +22,7 @@ use crate::trial::over_http::THREADS;
 use crate::trial::plans::Sql;
 use crate::trial::secret::hidden;
 use crate::trial::stage::Stage;
+use crate::trial::standing;
 use crate::trial::watch::machine;
 use crate::trial::window::Ran;
 use crate::trial::workers::crew::Failure;
@@ -153,7 +154,7 @@ impl Review<'_> {
         let reported: Vec<Facts> = self.ran.members.iter().map(|m| m.done.clone()).collect();
         trial.invalid.extend(self.by_reports(&reported, counted, broken_off));
         trial.invalid.extend(self.by_littles_law(&tally, &pauses)?);
-        trial.invalid.extend(self.generator_limit(&tally));
+        trial.invalid.extend(self.generator_limit(&tally).into_iter().chain(self.by_processors()));
         self.check_rates(trial, &tally, &commits::change(&sql.transactions, &sql.statements), probe.fastest_ns);
         trial.marks.extend(marks::of_work(&tally, &due));
         let compiling_ns = reported.iter().map(marks::compiling_ns).sum();
@@ -374,6 +375,24 @@ impl Review<'_> {
             Some(_) => busy,
             None => busy.or_else(|| guards::head_room(self.own_ns_per_operation(self.stage.contender), tally)),
         }
+    }
+
+    /// Programs that contend started and that used other processors than it gave them.
+    fn by_processors(&self) -> Option<Reason> {
+        let observed = &self.ran.observed;
+        if let Some(found) = &observed.elsewhere {
+            return Some(Invalid::Processors.because(found.clone()));
+        }
+        let given = standing::processors().ok()?.count() as usize;
+        if given >= machine::processors() as usize {
+            return None;
+        }
+        let server = observed.server.iter().filter(|_| self.stage.setup.service.is_none());
+        let programs = observed.usage.iter().take(self.ran.members.len()).chain(server);
+        // A client may have a process of its own, and a process of the server; a server has some for itself.
+        let processes = 2 * self.clients().count() + 10;
+        let cpu_ns = programs.map(|used| used.cpu_ns).sum();
+        guards::beyond_processors(cpu_ns, given, observed.longest_ns, processes)
     }
 
     /// A clock that was set, and CPU time of other programs. A server that contend does not watch counts as one; its

@@ -9,7 +9,7 @@ use crate::trial::itself;
 use crate::trial::server::attached::Attached;
 use crate::trial::server::secrets::random_text;
 use crate::trial::watch::janitor::Janitor;
-use crate::trial::watch::mount;
+use crate::trial::watch::{mount, orphans};
 use crate::trial::workers::admin::Admin;
 use crate::trial::workers::process::{InsteadOf, Launch};
 use anyhow::{Context, Result, bail};
@@ -134,6 +134,7 @@ impl Site {
             );
         }
         let own = Launch::own()?;
+        orphans::adopt()?;
         let cache = place::place(&out);
         // Runs in containers share a cache, and each has the first process id.
         let loading = cache.join(format!("{}{}", LOADING, &random_text()?[..12]));
@@ -169,6 +170,8 @@ impl Site {
 
 impl Drop for Site {
     fn drop(&mut self) {
+        // An interrupted trial may have left some.
+        let _ = orphans::end_left();
         for dir in [&self.scratch, &self.loading] {
             let _ = std::fs::remove_dir_all(dir);
             self.janitor.dir_gone(dir);

@@ -18,7 +18,9 @@ use crate::trial::review::Review;
 use crate::trial::schema;
 use crate::trial::secret::shown;
 use crate::trial::stage::Stage;
+use crate::trial::standing;
 use crate::trial::stop::Cancelled;
+use crate::trial::watch::orphans;
 use crate::trial::window::window;
 use crate::trial::workers::admin::Admin;
 use crate::trial::workers::crew::Failure;
@@ -64,10 +66,31 @@ pub fn measure(
     let mut under_way = UnderWay { trial: blank(bench, &stage), series: String::new(), writer, done: None };
     let restricted = processors::restrict(&bench.study.conditions[slot.condition])?;
     let ran = run(bench, &stage, &mut under_way, admin);
+    let beyond = beyond_trial()?;
     drop(restricted);
     under_way.done = unless_invalid(bench, ran, &mut under_way.trial)?;
+    add(beyond, &mut under_way);
     bench.remove_data()?;
     Ok(under_way)
+}
+
+/// What a trial would have changed for later ones: processes that still run, and what programs inherit from contend. Both end here.
+///
+/// # Errors
+/// They cannot be ended.
+fn beyond_trial() -> Result<Vec<Reason>> {
+    let left = orphans::end_left()?;
+    let said = format!("{} still ran after the trial; contend ended what was left", left.join(", "));
+    let left = (!left.is_empty()).then(|| Invalid::LeftRunning.because(said));
+    let changes = standing::changes()?.into_iter().map(|change| Invalid::Processors.because(change));
+    Ok(left.into_iter().chain(changes).collect())
+}
+
+fn add(reasons: Vec<Reason>, to: &mut UnderWay) {
+    if let Some(done) = &mut to.done {
+        done.invalid.extend(reasons.iter().cloned());
+    }
+    to.trial.invalid.extend(reasons);
 }
 
 /// Makes fresh data, then runs window and checks.
@@ -163,8 +186,10 @@ pub fn sequel_and_conclude(
         let sequel =
             sequel.with_context(|| format!("this contend cannot carry out studies of kind `{}`", bench.study.kind))?;
         let ended = (sequel.run)(bench, &stage, &mut under_way.trial, &mut under_way.writer, admin);
+        let beyond = beyond_trial()?;
         let invalid = under_way.trial.invalid.clone();
         under_way.done = unless_invalid(bench, ended.map(|()| Done { invalid, ..done }), &mut under_way.trial)?;
+        add(beyond, &mut under_way);
         bench.remove_data()?;
     }
     conclude(under_way)

@@ -12,6 +12,7 @@ use crate::trial::data::fresh::Fresh;
 use crate::trial::note::Note;
 use crate::trial::server::settings;
 use crate::trial::stage::Stage;
+use crate::trial::watch::affinity::Affinity;
 use crate::trial::watch::commits::Commits;
 use crate::trial::watch::machine::WallClock;
 use crate::trial::watch::sampler::{Observed, Sampler, Watched};
@@ -20,6 +21,7 @@ use crate::trial::workers::crew::{Crew, Failure, Member, Observer, Window};
 use crate::trial::workers::serving::{Served, Serving};
 use anyhow::Result;
 use contend_wire::plan::Step;
+use std::sync::Arc;
 
 /// Results of a window.
 pub struct Ran {
@@ -82,6 +84,15 @@ fn keeps_open(bench: &Bench<'_>, stage: &Stage<'_>) -> bool {
     engine::commits_as_planned(stage.contender) && !steps.any(|step| matches!(step, Step::Connect))
 }
 
+/// Watches the data, the workers, and the other programs that contend started for the trial.
+fn sampler(bench: &Bench<'_>, stage: &Stage<'_>, workers: Vec<u32>, others: Vec<u32>) -> Result<Sampler> {
+    let affinity = Arc::new(Affinity::of([&workers[..], &others].concat())?);
+    let servers = others.into_iter().chain(stage.setup.service_pid).collect();
+    let (dir, part) = (bench.data_dir.clone(), stage.engine.part);
+    let keeps_open = keeps_open(bench, stage);
+    Ok(Sampler::start(Watched { workers, servers, dir, part, keeps_open, affinity }))
+}
+
 /// Starts the workers, watches the window, collects the samples.
 pub fn window(
     bench: &Bench<'_>,
@@ -100,15 +111,10 @@ pub fn window(
     let server = fresh.server.as_ref();
     let before = server.map_or(Ok(None), |server| server.syncs(stage.engine, admin))?;
     let set_before = settings::read(stage, fresh, admin);
-    let workers = crew.pids();
-    let server_pid = server.map(|server| server.pid());
-    let servers =
-        server_pid.into_iter().chain(serving.as_ref().map(Serving::pid)).chain(stage.setup.service_pid).collect();
-    let keeps_open = keeps_open(bench, stage);
-    let (dir, part) = (bench.data_dir.clone(), stage.engine.part);
-    let sampler = Sampler::start(Watched { workers, servers, dir, part, keeps_open });
+    let started = server.map(|server| server.pid()).into_iter().chain(serving.as_ref().map(Serving::pid));
+    let sampler = sampler(bench, stage, crew.pids(), started.collect())?;
     let is_local = disk::is_local(&bench.disk.file_system);
-    let mut commits = Commits::begin(stage, is_local, fresh, admin).filter(|_| keeps_open);
+    let mut commits = Commits::begin(stage, is_local, fresh, admin).filter(|_| keeps_open(bench, stage));
     let (wall, start_ns) = (WallClock::read(), crew.start());
     if let Some(commits) = &mut commits {
         commits.work_begins();

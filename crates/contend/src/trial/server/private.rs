@@ -13,6 +13,7 @@ use crate::trial::stop::Cancelled;
 use crate::trial::watch::group::Group;
 use crate::trial::watch::janitor::Janitor;
 use crate::trial::watch::killing::{kill_all, number};
+use crate::trial::watch::orphans;
 use crate::trial::workers::admin::{Admin, script_target};
 use anyhow::{Context, Result, bail};
 use contend_wire::database::{Address, Database};
@@ -223,15 +224,9 @@ impl<'j> Running<'j> {
             identity.write(&start.data.join(name), &text)?;
         }
         let log = File::create(&start.log).with_context(|| format!("cannot create {}", start.log.display()))?;
-        let child = start
-            .programs
-            .command(&(server.start)(&layout), &identity)?
-            .stdin(Stdio::null())
-            .stdout(Stdio::from(log.try_clone()?))
-            .stderr(Stdio::from(log))
-            .current_dir("/")
-            .process_group(0)
-            .spawn()
+        let mut command = start.programs.command(&(server.start)(&layout), &identity)?;
+        command.stdin(Stdio::null()).stdout(Stdio::from(log.try_clone()?)).stderr(Stdio::from(log));
+        let child = orphans::spawn(command.current_dir("/").process_group(0))
             .with_context(|| format!("cannot start {}", server.title))?;
         janitor.server_lives(child.id(), server.abort);
         let address = server.by_socket(&layout, "");

@@ -2,6 +2,7 @@
 
 use crate::trial::stop::Cancelled;
 use crate::trial::watch::janitor::Janitor;
+use crate::trial::watch::orphans;
 use crate::trial::workers::process::monotonic_ns;
 use anyhow::{Context, Result, ensure};
 use rustix::io::Errno;
@@ -42,7 +43,7 @@ impl<'j> Group<'j> {
     /// # Errors
     /// It cannot be started.
     pub fn start(command: &mut Command, janitor: &'j Janitor) -> std::io::Result<Self> {
-        let child = command.process_group(0).spawn()?;
+        let child = orphans::spawn(command.process_group(0))?;
         janitor.program_lives(child.id());
         Ok(Self { child, janitor, over: false })
     }

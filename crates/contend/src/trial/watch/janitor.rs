@@ -16,6 +16,7 @@ use crate::registry::Registry;
 use crate::trial::itself;
 use crate::trial::secret::keep_from;
 use crate::trial::watch::killing::number;
+use crate::trial::watch::orphans;
 use crate::units::hex;
 use anyhow::{Context, Result};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group, setsid};
@@ -66,13 +67,10 @@ fn process(program: &Path, exists: &BTreeMap<String, String>, lock: Option<&File
     let (before, after) = if lines.len() <= PIPE_BYTES { (lines.as_str(), "") } else { ("", lines.as_str()) };
     let (reader, mut writer) = pipe().context("cannot make a pipe to the janitor process")?;
     let _ = writer.write_all(before.as_bytes());
-    let child = keep_from(&mut Command::new(itself::executable(program)))
-        .arg(VERB)
-        .stdin(reader)
-        .stdout(lock.and_then(|lock| lock.try_clone().ok()).map_or_else(Stdio::null, Stdio::from))
-        .stderr(Stdio::null())
-        .spawn()
-        .context("cannot start the janitor process")?;
+    let mut command = Command::new(itself::executable(program));
+    let stdout = lock.and_then(|lock| lock.try_clone().ok()).map_or_else(Stdio::null, Stdio::from);
+    keep_from(&mut command).arg(VERB).stdin(reader).stdout(stdout).stderr(Stdio::null());
+    let child = orphans::spawn(&mut command).context("cannot start the janitor process")?;
     let _ = writer.write_all(after.as_bytes());
     Ok((child, writer))
 }

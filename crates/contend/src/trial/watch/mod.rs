@@ -1,5 +1,6 @@
 //! Observes the machine and processes, and makes sure that processes end.
 
+pub mod affinity;
 pub mod backlog;
 pub mod commits;
 pub mod device;
@@ -8,6 +9,7 @@ pub mod janitor;
 pub mod killing;
 pub mod machine;
 pub mod mount;
+pub mod orphans;
 pub mod passing;
 mod quota;
 pub mod sampler;

@@ -2,6 +2,7 @@
 //! (with child processes); busy time of the machine; sizes of database and log; how far checkpoints and readers of a
 //! write-ahead log are behind.
 
+use super::affinity::Affinity;
 use super::backlog::{Backlog, Logs};
 use super::device;
 use super::quota::throttled_ns;
@@ -59,6 +60,10 @@ pub struct Observed {
     pub series: String,
     /// What the kernel counted of the workers in the window.
     pub kernel: Kernel,
+    /// From the beginning of the first reading to the end of the last one: all of [`Observed::usage`] is of this time.
+    pub longest_ns: u64,
+    /// A thread that ran on other processors than it was given.
+    pub elsewhere: Option<String>,
 }
 
 /// What a sampler reads.
@@ -74,13 +79,17 @@ pub struct Watched {
     pub part: fn(&str) -> Part,
     /// Whether every process of a worker that works with the data has a file of it open all the time.
     pub keeps_open: bool,
+    /// Processors of the programs that contend started for the trial.
+    pub affinity: Arc<Affinity>,
 }
 
 impl Watched {
     fn now(&self) -> Moment {
+        let begun_ns = monotonic_ns();
+        self.affinity.look();
         // First: as soon as its clients are done, a server ends the processes that worked for them.
         let servers = self.servers.iter().map(|first| usage::of_tree(*first)).collect();
-        let mut moment = Moment { servers, ..Moment::default() };
+        let mut moment = Moment { begun_ns, servers, ..Moment::default() };
         for first in &self.workers {
             let processes = usage::tree(*first);
             moment.usage.push(usage::of_all(&processes));
@@ -107,6 +116,7 @@ impl Watched {
 /// Use of all processes at one moment.
 #[derive(Debug, Clone, Default)]
 struct Moment {
+    begun_ns: u64,
     usage: Vec<Usage>,
     servers: Vec<Usage>,
     machine: MachineTime,
@@ -164,6 +174,7 @@ impl Sampler {
     pub fn window_ends(mut self, window_start_ns: u64) -> Observed {
         let after_ns = monotonic_ns();
         let after = self.watched.now();
+        let over_ns = monotonic_ns();
         let pss: Vec<_> = self.watched.servers.iter().map(|first| usage::pss_of_tree(*first)).collect();
         let rows = self.end();
         let before = self.before.take().unwrap_or_default();
@@ -205,6 +216,8 @@ impl Sampler {
             wal_bytes_max: rows.iter().map(|r| r.wal_bytes).max().unwrap_or(0),
             series: series_csv(&rows, window_start_ns),
             kernel,
+            longest_ns: over_ns.saturating_sub(before.begun_ns),
+            elsewhere: self.watched.affinity.found(),
         }
     }
 
@@ -285,6 +298,7 @@ fn row(watched: &Watched, logs: &mut Logs) -> Row {
     (row.cpu_ns, row.rss_bytes) = (clients.cpu_ns, clients.rss_bytes);
     (row.db_bytes, row.wal_bytes) = sizes(&watched.dir, watched.part);
     row.backlog = logs.look(&watched.dir, row.at_ns);
+    watched.affinity.look();
     row
 }
 
@@ -339,7 +353,8 @@ mod tests {
     fn a_sampler_that_is_dropped_looks_no_more() {
         let dir = tempfile::tempdir().expect("a directory");
         let (dir, part): (PathBuf, fn(&str) -> Part) = (dir.path().into(), |_| Part::Other);
-        let watched = Watched { workers: vec![], servers: vec![], dir, part, keeps_open: false };
+        let affinity = Arc::new(Affinity::of(vec![]).expect("processors"));
+        let watched = Watched { workers: vec![], servers: vec![], dir, part, keeps_open: false, affinity };
         let sampler = Sampler::start(watched);
         let stop = Arc::clone(&sampler.stop);
         drop(sampler);

@@ -4,8 +4,10 @@
 
 use crate::engine::{self, Driver};
 use crate::study::model::Contender;
+pub use crate::trial::clock::monotonic_ns;
 use crate::trial::itself;
 use crate::trial::secret::keep_from;
+use crate::trial::watch::orphans;
 use crate::trial::watch::stops::Stops;
 use anyhow::{Context, Result, bail, ensure};
 use contend_wire::handshake::{ToolLine, WorkerLine};
@@ -175,24 +177,14 @@ pub struct Worker {
     to_worker: Option<Sender<Arc<[u8]>>>,
 }
 
-/// The monotonic clock, in nanoseconds.
-pub fn monotonic_ns() -> u64 {
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
-}
-
 impl Worker {
     /// Starts a worker; its events arrive on `events` with its number.
     pub fn start(launch: &Launch, number: u32, log: &Path, events: Sender<(u32, Event)>) -> Result<Self> {
         let log_file = File::create(log).with_context(|| format!("cannot create {}", log.display()))?;
-        let mut child = launch
-            .command()
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::from(log_file))
-            .process_group(0)
-            .spawn()
-            .with_context(|| format!("cannot start {}", launch.program.display()))?;
+        let mut command = launch.command();
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::from(log_file)).process_group(0);
+        let mut child =
+            orphans::spawn(&mut command).with_context(|| format!("cannot start {}", launch.program.display()))?;
         let (stdin, stdout) = (child.stdin.take().expect("piped"), child.stdout.take().expect("piped"));
         let (to_worker, from_tool) = channel();
         std::thread::spawn(move || write_all(stdin, &from_tool));
