@@ -1,6 +1,6 @@
 //! A server that another client configures or writes to while it is measured.
 
-use crate::support::place::Place;
+use crate::support::place::{Place, study};
 use crate::support::{reasons, root, tool};
 use contend::outcome::reason::Invalid;
 
@@ -104,6 +104,40 @@ fn transactions_that_mariadb_was_never_asked_for_are_found() {
     let [honest, lying] = &kinds[..] else { panic!("{kinds:?}") };
     assert!(!honest.iter().any(|kind| kind == "commits"), "{kinds:?}");
     assert!(lying.iter().any(|kind| kind == "commits"), "{kinds:?}");
+}
+
+/// Two trials with a run-in longer than the window, of which the second one lies. Its commits must be contradicted, and only its.
+#[track_caller]
+fn commits_contradict(contender: &str, lie: &str, more: &[&str]) {
+    let place = Place::new();
+    let study = std::fs::read_to_string(study()).expect("the study").replace("run_in = \"50ms\"", "run_in = \"2s\"");
+    std::fs::write(place.bench.path("study.toml"), study).expect("written");
+    let (fake, seen) = (root().join("workers/fake/fake.py"), place.bench.path("plans-seen").display().to_string());
+    let command = format!(
+        "python3 '{}' --real '{} worker' --trial-file '{seen}' --only-plan 2 --fault {lie}",
+        fake.display(),
+        tool()
+    );
+    let args =
+        ["run", "study.toml", "--out", "record", "--quiet", "--only", contender, "--rounds", "2", "--window", "1s"];
+    let of_worker = ["--processes", "1", "--worker-command", &command];
+    place.contend(&[&args[..], &of_worker, more].concat()).ran();
+    let kinds: Vec<_> = reasons(&place.bench.path("record")).into_iter().map(|(_, kinds)| kinds).collect();
+    let is_found = |kinds: &Vec<String>| kinds.iter().any(|kind| kind == Invalid::Commits.word());
+    assert!(kinds.len() == 2 && !is_found(&kinds[0]) && is_found(&kinds[1]), "{contender}, {lie}: {kinds:?}");
+    place.assert_nothing_left();
+}
+
+#[test]
+fn work_of_the_run_in_that_is_reported_as_work_of_the_window_is_found_on_servers() {
+    commits_contradict("postgres durable", "early", &[]);
+    commits_contradict("mariadb durable", "early", &[]);
+}
+
+/// In an open loop no account of a client's time contradicts shorter operations.
+#[test]
+fn operations_that_end_before_postgresql_has_committed_them_are_found() {
+    commits_contradict("postgres durable", "short", &["--rate", "400"]);
 }
 
 /// Late answers are not a lie; operations that were not carried out, or twice, are found in the data.

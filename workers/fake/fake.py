@@ -25,6 +25,7 @@ from between import FAULTS as BETWEEN
 from between import between, is_postgres
 from handover import HANDOVER, SAMPLE, Plan, Sample, facts, facts_line, rewritten, rounded, sealed, weakened, without_syncs
 
+OF_LIES = ("cache", "drop", "early", "join", "repeat", "shift", "short", "skip", "swap")
 FAULTS = {  # name: (reason expected, reasons that may come with it, what it does)
     "none": ("-", "-", "passes everything through"),
     "no-start": ("worker-died", "-", "exits with status 3 before `hello`"),
@@ -69,6 +70,7 @@ FAULTS = {  # name: (reason expected, reasons that may come with it, what it doe
     "jump": ("clock", "commits,answers", "its clock jumps 2 s ahead in the middle of the samples"),
     "jump-back": ("samples", "-", "its clock jumps 2 s back in the middle of the samples"),
     "meddle": ("commits", "-", "executes --sql in the database early in the window, as another program might"),
+    "replaces": ("commits", "-", "puts a copy in the place of the file in which SQLite counts its commits with WAL, once clients begin"),
     "alters": ("invariant", "commits,answers", "executes --sql in the database before it reports that it is ready"),
     "second": ("commits", "invariant,answers", "has a second worker carry out the same plan at the same time"),
     "between": ("-", "invariant,commits,answers", "has a proxy between driver and server, which does what --between says"),
@@ -78,7 +80,7 @@ FAULTS = {  # name: (reason expected, reasons that may come with it, what it doe
     "rewrite": ("invariant", "commits,accounts", "executes its statements changed as --rewrite says"),
     "rounds-integers": ("-", "invariant", "rounds a plan's integers like reals: 9007199254740993 to ...992"),
     "lie": ("-", "-", "falsifies results as lies.py does; --seed chooses how"),
-    **{kind: ("-", "-", lies.KINDS[kind].__doc__.strip(".")) for kind in ("cache", "drop", "join", "repeat", "shift", "skip", "swap")},
+    **{kind: ("-", "-", lies.KINDS[kind].__doc__.strip(".")) for kind in OF_LIES},
     "leaves": ("left-running", "-", "leaves a process in a session of its own"),
     "pins": ("processors", "-", "sets the real worker to other processors than contend gave it"),
     "narrows": ("processors", "-", "sets its parent, contend, to other processors when it has to quit"),
@@ -242,6 +244,9 @@ class Fake:
         self.over.clear()
         if self.fault == "pins":
             move(self.worker.pid)
+        if self.fault == "replaces":
+            for shared in (f"{path}-shm" for path in self.plan.databases):
+                os.replace(shutil.copyfile(shared, f"{shared}.copy"), shared)
         if self.fault == "busy":
             # A little after the beginning of the window, at whose ends the tool needs a processor for its readings.
             window_ns, length_ns = start_ns + self.plan.run_in_ns, self.plan.length_ns
@@ -317,6 +322,10 @@ class Fake:
             line = b"clock\t%d\n" % (int(line.split()[1]) + 3600 * 10**9)
         elif word == "clock" and self.fault == "slow-clock":
             time.sleep(0.2)
+        elif word == "progress" and self.lie:
+            so_far = facts(line)
+            so_far["operations"] = self.lie.progress(time.monotonic_ns() - self.start_ns, int(so_far["operations"]))
+            line = facts_line("progress", so_far)
         elif word == "ready" and self.fault == "alters":
             self.execute()
         elif word == "done":

@@ -82,8 +82,16 @@ class Program:
 
 
 class Lie:
-    def __init__(self, kind, size, program, change=None):
+    def __init__(self, kind, size, program, change=None, unmoved=None):
         self.kind, self.size, self.plan, self.program, self.change = kind, size, program.text(), program, change
+        self.unmoved, self.signs = unmoved, []  # the true time of a reported one, both since the start; signs of life so far
+
+    def progress(self, since_start_ns, operations):
+        """How many operations have ended by now according to the lie: no more than really had by the true time."""
+        if not self.unmoved:
+            return operations
+        self.signs.append((since_start_ns, operations))
+        return max((count for at, count in self.signs if at <= self.unmoved(since_start_ns)), default=0)
 
     def told(self, samples, start_ns):
         """Changes the samples of the lie into those of the tool's plan; returns how many it makes up."""
@@ -191,6 +199,67 @@ def shift(program, chance):
     return Lie("shift", f"{share:.0%}", program, change)
 
 
+def waits(sample, started_ns, finished_ns):
+    """The waits of a sample whose attempt is reported to be shorter."""
+    most = finished_ns - started_ns
+    cut = lambda ns: ns if ns == 2**64 - 1 else min(ns, most)
+    return {"lock_wait_ns": cut(sample.lock_wait_ns), "acquire_wait_ns": cut(sample.acquire_wait_ns)}
+
+
+def early(program, _chance):
+    """Reports the work of nine tenths of the run-in as work of the window."""
+    line = next(line for line in program.lines if line.startswith("window\t"))
+    run_in, length = map(int, line.split("\t")[1:3])
+    kept, whole = run_in // 10, run_in + length
+    if not kept or not length:
+        return None
+
+    def moved(ns):
+        if not 0 < ns < whole:
+            return ns
+        return min(10 * ns, run_in) if ns <= kept else run_in + (ns - kept) * length // (whole - kept)
+
+    def unmoved(ns):
+        if ns >= whole:
+            return ns
+        return ns // 10 if ns <= run_in else kept + (ns - run_in) * (whole - kept) // length
+
+    def change(samples, start_ns):
+        at = lambda ns: start_ns + moved(ns - start_ns)
+        for of in by_client(samples).values():
+            for i in of:
+                s = samples[i]
+                due_ns, started_ns, finished_ns = at(s.due_ns) if i != of[0] else s.due_ns, at(s.started_ns), at(s.finished_ns)
+                new = {"due_ns": due_ns, "started_ns": started_ns, "finished_ns": finished_ns}
+                samples[i] = s._replace(**new, **waits(s, started_ns, finished_ns))
+
+    return Lie("early", "9 of 10", program, change, unmoved)
+
+
+def short(program, _chance):
+    """Reports operations of an open loop to have ended after a quarter of their time."""
+    line = next(line for line in program.lines if line.startswith("window\t"))
+    # The tool reads its count at the end, so the last ones are true.
+    until_ns = sum(map(int, line.split("\t")[1:3])) - 30_000_000
+
+    def change(samples, start_ns):
+        for of in by_client(samples).values():
+            before_ns = 0
+            for i in of:
+                s = samples[i]
+                if s.attempt or s.code_space or s.finished_ns > start_ns + until_ns:
+                    started_ns, finished_ns = max(s.started_ns, before_ns), s.finished_ns
+                else:
+                    took_ns = s.finished_ns - s.started_ns
+                    started_ns = max(s.due_ns, before_ns) if before_ns > s.due_ns else max(s.due_ns, s.started_ns)
+                    finished_ns = min(s.finished_ns, started_ns + took_ns // 4)
+                new = {"started_ns": started_ns, "finished_ns": finished_ns}
+                samples[i] = s._replace(**new, **waits(s, started_ns, finished_ns))
+                before_ns = finished_ns
+
+    return Lie("short", "1 in 4", program, change)
+
+
 def weakens(program, chance):
     """Sets a weaker setting on its connections once they have been read back."""
     pragma = chance.choice(["synchronous = OFF", "cache_size = -200000", "mmap_size = 268435456"])
@@ -273,13 +342,14 @@ def repeat(program, chance):
 
 
 KINDS = {
-    kind.__name__: kind for kind in (autocommit, cache, drop, join, repeat, shift, skip, stretch, swap, weakens)
+    kind.__name__: kind
+    for kind in (autocommit, cache, drop, early, join, repeat, shift, short, skip, stretch, swap, weakens)
 }
 
 
 def of(kind, seed, text):
-    """The lie of this kind; `lie` is any kind."""
+    """The lie of this kind; `lie` is any kind of those that closed loops allow."""
     chance = random.Random(seed)
     if kind == "lie":
-        kind = chance.choice(sorted(KINDS))
+        kind = chance.choice(sorted(KINDS.keys() - {"short"}))
     return KINDS[kind](Program(text), chance)

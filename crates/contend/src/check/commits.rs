@@ -34,6 +34,8 @@ pub struct Counted {
     pub untraced: u64,
     /// Whether a transaction is one request to a service, whose failure does not say which statement was the last.
     pub is_served: bool,
+    /// Why the counters could not be read, or not until the end.
+    pub lost: Option<String>,
 }
 
 /// What one attempt of a transaction adds to the count: commits or statements.
@@ -66,6 +68,7 @@ pub struct CommitCheck {
     readings: Vec<(Reading, Bounds)>,
     at_end: Option<Reading>,
     end: Bounds,
+    lost: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -76,10 +79,10 @@ struct Bounds {
 
 impl CommitCheck {
     pub fn new(transactions: &[Transaction], statements: &[Statement], counted: Counted) -> Self {
-        let Counted { meanwhile, at_window_end, at_end, own, of, is_served, .. } = counted;
+        let Counted { meanwhile, at_window_end, at_end, own, of, is_served, lost, .. } = counted;
         let makes = transactions.iter().map(|transaction| makes(transaction, statements, of)).collect();
         let readings = meanwhile.into_iter().chain(at_window_end).map(|reading| (reading, Bounds::default())).collect();
-        Self { makes, of, own, is_served, readings, at_end, end: Bounds::default() }
+        Self { makes, of, own, is_served, readings, at_end, end: Bounds::default(), lost }
     }
 
     pub fn push(&mut self, sample: &Sample) {
@@ -101,8 +104,16 @@ impl CommitCheck {
         since(begun, Bounds { least: 0, most });
     }
 
-    /// The first contradiction between readings and samples.
-    pub fn finish(self) -> Option<Reason> {
+    /// The first contradiction between readings and samples; without one, why they could not be compared.
+    pub fn finish(mut self) -> Option<Reason> {
+        let lost = self.lost.take().map(|why| {
+            Invalid::Commits
+                .because(format!("the commits that the database counted could not be compared with the samples: {why}"))
+        });
+        self.contradiction().or(lost)
+    }
+
+    fn contradiction(self) -> Option<Reason> {
         let mut so_far = Bounds::default();
         let meanwhile = self.readings.iter().map(|(reading, since)| {
             so_far = Bounds { least: so_far.least + since.least, most: so_far.most + since.most };
@@ -407,15 +418,8 @@ mod tests {
     /// Two acknowledged inserts and one attempt that failed, of which one insert was in flight when the window ended.
     fn found(at_window_end: u64, at_end: u64, own: u64) -> usize {
         let reading = |commits, at| Some(Reading { commits, between_ns: (at, at + 1) });
-        let counted = Counted {
-            meanwhile: vec![],
-            at_window_end: reading(at_window_end, 20),
-            at_end: reading(at_end, 99),
-            own,
-            of: Counts::Transactions,
-            untraced: 0,
-            is_served: false,
-        };
+        let (at_window_end, at_end) = (reading(at_window_end, 20), reading(at_end, 99));
+        let counted = Counted { at_window_end, at_end, own, of: Counts::Transactions, ..Counted::default() };
         let mut check = CommitCheck::new(&[transaction(true, true, &[(1, 1, 1)])], &statements(), counted);
         for one in [sample(0, true, (1, 10)), sample(0, true, (15, 30)), sample(0, false, (40, 50))] {
             check.push(&one);
@@ -442,6 +446,37 @@ mod tests {
         assert!(!shifted(0, 1));
         assert!(shifted(1, 1) && shifted(5, 3));
         assert!(!shifted(5, 10), "read only where nothing is moved");
+    }
+
+    #[test]
+    fn a_count_that_was_lost_is_a_reason() {
+        let lost = |readings: &[u64]| {
+            let meanwhile = readings.iter().map(|&commits| Reading { commits, between_ns: (20, 21) }).collect();
+            let counted = Counted { meanwhile, lost: Some("it is gone".to_string()), ..Counted::default() };
+            let mut check = CommitCheck::new(&[transaction(true, true, &[(1, 1, 1)])], &statements(), counted);
+            check.push(&sample(0, true, (1, 10)));
+            check.finish().map(|reason| reason.to_string()).unwrap_or_default()
+        };
+        assert!(lost(&[]).ends_with("could not be compared with the samples: it is gone"));
+        assert!(lost(&[1]).ends_with("could not be compared with the samples: it is gone"), "not until the end");
+        assert!(lost(&[0]).contains("the database counted 0 commits"), "a contradiction says more");
+    }
+
+    /// Five transactions before the window and five in it, of which the samples have four before it as work in the window.
+    #[test]
+    fn work_before_the_window_that_is_reported_as_work_in_it_is_found_at_its_beginning() {
+        let found = |own, at: u64| {
+            let meanwhile = vec![Reading { commits: at / 10, between_ns: (at, at) }];
+            let reading = Some(Reading { commits: 10, between_ns: (100, 100) });
+            let counted = Counted { meanwhile, at_end: reading, own, ..Counted::default() };
+            let mut check = CommitCheck::new(&[transaction(true, true, &[(1, 1, 1)])], &statements(), counted);
+            let moved = |t: u64| if t <= 10 { t * 5 } else { 50 + (t - 10) * 50 / 90 };
+            (0..10).for_each(|n| check.push(&sample(0, true, (moved(10 * n), moved(10 * n + 10)))));
+            check.finish().is_some()
+        };
+        assert!(found(0, 50), "five, where one has ended and one has begun");
+        assert!(!found(3, 50), "what a server may do for itself");
+        assert!(!found(0, 100), "the sum is right");
     }
 
     #[test]

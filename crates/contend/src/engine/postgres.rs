@@ -111,8 +111,12 @@ const SERVER: Server = Server {
         AND stats_reset < pg_postmaster_start_time() + interval '10 s' THEN (SELECT count(*) FROM pg_stat_activity \
         WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()) END \
         FROM pg_stat_wal WHERE current_setting('wal_sync_method') NOT LIKE 'open%'",
-    // Each writing transaction takes the next id, and so does the server's own gathering of statistics.
-    commits: "SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint",
+    // Each writing transaction takes the next id, and so does the server's own gathering of statistics. Those before `xmax` have
+    // ended, except the ones in progress. A session reports a commit that is no longer in progress. This transaction begins
+    // before its snapshot is taken.
+    commits: "SELECT pg_snapshot_xmax(s)::text::bigint - (SELECT count(*) FROM pg_snapshot_xip(s)), \
+        (extract(epoch FROM now()) * 1000000)::bigint, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint \
+        FROM pg_current_snapshot() AS s",
     counts: Counts::Writers,
     own_commits: 100,
     configured: ("time of its configuration", "SELECT extract(epoch FROM pg_conf_load_time())::text"),

@@ -71,7 +71,8 @@ pub struct Server {
     /// Query for the number of syncs since its start. If they are those of the log alone, also for the number of other sessions, whose
     /// latest may not be counted yet.
     pub syncs: &'static str,
-    /// Query for this count since the data directory was made.
+    /// Query for this count since the data directory was made; perhaps also for the times before and after it was taken, in
+    /// microseconds of the wall clock.
     pub commits: &'static str,
     pub counts: Counts,
     /// What any change of its configuration changes, also one that was undone: its name, and the query for it.

@@ -51,12 +51,15 @@ struct Watching<'w> {
     observed: Observed,
     writer: &'w mut TrialWriter,
     progress: &'w dyn Fn(Note<'_>),
-    /// Reads the databases' own counters.
-    count: &'w mut dyn FnMut(),
+    /// The databases' own counters.
+    commits: Option<&'w mut Commits>,
 }
 
 impl Observer for Watching<'_> {
     fn window_begins(&mut self) {
+        if let Some(commits) = &self.commits {
+            commits.window_begins();
+        }
         if let Some(sampler) = &mut self.sampler {
             sampler.window_begins(self.window.ends_ns);
         }
@@ -65,7 +68,9 @@ impl Observer for Watching<'_> {
     fn window_ends(&mut self) {
         if let Some(sampler) = self.sampler.take() {
             self.observed = sampler.window_ends(self.window.begins_ns);
-            (self.count)();
+            if let Some(commits) = &mut self.commits {
+                commits.window_ends();
+            }
         }
     }
 
@@ -114,35 +119,31 @@ pub fn window(
     let started = server.map(|server| server.pid()).into_iter().chain(serving.as_ref().map(Serving::pid));
     let sampler = sampler(bench, stage, crew.pids(), started.collect())?;
     let is_local = disk::is_local(&bench.disk.file_system);
-    let mut commits = Commits::begin(stage, is_local, fresh, admin).filter(|_| keeps_open(bench, stage));
+    let mut commits = if keeps_open(bench, stage) { Commits::begin(stage, is_local, fresh) } else { None };
     let (wall, start_ns) = (WallClock::read(), crew.start());
     if let Some(commits) = &mut commits {
-        commits.work_begins();
+        commits.work_begins()?;
     }
     let begins_ns = start_ns + load.run_in_ns;
     let ends_ns = (load.window_ns > 0).then(|| begins_ns + load.window_ns);
     let window = Window { begins_ns, ends_ns, drain_ns: load.drain_ns };
-    let mut count = || {
-        if let Some(commits) = &mut commits {
-            commits.window_ends(fresh, admin);
-        }
-    };
     let mut watching = Watching {
         window: &window,
         sampler: Some(sampler),
         observed: Observed::default(),
         writer,
         progress: bench.progress,
-        count: &mut count,
+        commits: commits.as_mut(),
     };
     crew.collect(&window, &mut watching)?;
     let observed = watching.observed;
     crew.dismiss();
     let changed = settings::changed(&set_before, &settings::read(stage, fresh, admin));
     let served = serving.map(|serving| serving.end(load.drain_ns)).transpose()?;
+    // Before the syncs: its connection is a session, too.
+    let commits = commits.map(Commits::end).unwrap_or_default();
     let after = server.map_or(Ok(None), |server| server.syncs_in_the_end(stage.engine, admin))?;
     let syncs = after.zip(before).map(|(after, before)| after.since(before));
-    let commits = commits.map(|commits| commits.end(fresh, admin)).unwrap_or_default();
     let members = std::mem::take(&mut crew.members);
     Ok(Ran {
         members,

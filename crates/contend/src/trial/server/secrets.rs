@@ -21,7 +21,8 @@ pub fn free_port() -> Result<u16> {
     ports.find(|port| !taken.contains(port)).context("every port from 20000 to 31999 is in use")
 }
 
-fn random_bytes<const N: usize>() -> Result<[u8; N]> {
+/// Random bytes of the kernel.
+pub fn random_bytes<const N: usize>() -> Result<[u8; N]> {
     let mut bytes = [0; N];
     File::open("/dev/urandom").and_then(|mut f| f.read_exact(&mut bytes)).context("cannot read /dev/urandom")?;
     Ok(bytes)

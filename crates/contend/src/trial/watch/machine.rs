@@ -56,6 +56,12 @@ impl WallClock {
     }
 }
 
+/// How far the wall clock is ahead of the monotonic clock: at least and at most.
+pub fn wall_ahead_ns() -> (i64, i64) {
+    let (before_ns, wall_ns, after_ns) = (ns(ClockId::Monotonic), wall_ns(), ns(ClockId::Monotonic));
+    (wall_ns - after_ns, wall_ns - before_ns)
+}
+
 fn ns(clock: ClockId) -> i64 {
     let now = rustix::time::clock_gettime(clock);
     now.tv_sec * 1_000_000_000 + now.tv_nsec

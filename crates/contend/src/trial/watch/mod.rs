@@ -1,8 +1,10 @@
 //! Observes the machine and processes, and makes sure that processes end.
 
 pub mod affinity;
+mod asking;
 pub mod backlog;
 pub mod commits;
+mod counters;
 pub mod device;
 pub mod group;
 pub mod janitor;
@@ -11,6 +13,7 @@ pub mod machine;
 pub mod mount;
 pub mod orphans;
 pub mod passing;
+mod pauses;
 mod quota;
 pub mod sampler;
 pub mod stops;
