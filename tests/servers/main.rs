@@ -4,5 +4,6 @@
 mod support;
 
 mod changed;
+mod counted;
 mod private;
 mod sizes;

@@ -23,7 +23,7 @@ from contextlib import closing, suppress
 import lies
 from between import FAULTS as BETWEEN
 from between import between, is_postgres
-from handover import HANDOVER, SAMPLE, Plan, Sample, facts, facts_line, rewritten, rounded, sealed, weakened, without_syncs
+from handover import HANDOVER, SAMPLE, Plan, Sample, facts, facts_line, rewritten, rounded, sealed, unlogged, weakened, without_syncs
 
 OF_LIES = ("cache", "drop", "early", "join", "repeat", "shift", "short", "skip", "swap")
 FAULTS = {  # name: (reason expected, reasons that may come with it, what it does)
@@ -60,6 +60,7 @@ FAULTS = {  # name: (reason expected, reasons that may come with it, what it doe
     "instant": ("generator-limited", "invariant,not-credible,commits,clock,accounts,answers", "invents operations of 200 ns, in the order of the plan"),
     "too-fast": ("not-credible", "generator-limited,invariant,commits,clock,accounts,answers", "invents commits of 5 us, in the order of the plan"),
     "unsynced": ("-", "not-credible", "runs with synchronous = OFF (PostgreSQL: synchronous_commit) and reports the requested setting"),
+    "unlogged": ("-", "not-credible", "leaves its commits out of MariaDB's binary log, and reports that they are in it"),
     "sleeps": ("-", "not-credible", "like `unsynced`, and sleeps as often as if it waited for the disk"),
     "no-journal": ("-", "settings,not-credible", "runs with journal_mode = MEMORY and reports the requested setting"),
     "stretch": ("clock", "commits,answers", "works 4 times as long as it says, and divides its times by 4"),
@@ -185,6 +186,8 @@ class Fake:
             body = sealed(self.lie.plan).encode()
         elif self.fault in ("unsynced", "sleeps"):
             body = sealed(without_syncs(body.decode())).encode()
+        elif self.fault == "unlogged":
+            body = sealed(unlogged(body.decode())).encode()
         elif self.fault == "no-journal":
             body = sealed(weakened(body.decode(), "journal_mode", "MEMORY")).encode()
         elif self.fault == "rounds-integers":

@@ -64,6 +64,12 @@ def without_syncs(text):
     return weakened(text, "synchronous_commit", "off") if on_a_server else weakened(text, "synchronous", "OFF")
 
 
+def unlogged(text):
+    """The plan whose sessions leave their commits out of the binary log, with the requested setting read back."""
+    text = re.sub(r"^session\t", "session\trows\tSET sql_log_bin = 0\nsession\t", text, count=1, flags=re.MULTILINE)
+    return re.sub(r"^readback\tsql_log_bin\t.*$", "readback\tsql_log_bin\tSELECT '1'", text, flags=re.MULTILINE)
+
+
 def places(sql):
     """The positions of a statement's parameters, as a plan writes them."""
     unescaped = re.sub(r"\\(.)", lambda m: ESCAPES.get(m[1], m[1]), sql)

@@ -158,6 +158,20 @@ impl<'r> Findings<'r> {
         why.filter(|_| is_here && !self.of_service() && self.kind().is_none())
     }
 
+    /// Contenders of the durable tier on servers whose syncs were not compared with flushes of the disk in any trial. Power cuts
+    /// are simulated.
+    pub fn syncs_unseen(&self, tier: Tier) -> Vec<usize> {
+        let compared = |trial: &&Trial| trial.server.as_ref().is_some_and(|server| server.shows_syncs());
+        let on_server = |trial: &&Trial| trial.server.as_ref().is_some_and(|server| server.is_database());
+        let unseen = |contender: &usize| {
+            let mine = || self.trials.iter().filter(|trial| trial.slot.contender == *contender);
+            let executes = !self.study.contenders[*contender].resolved.executes_nothing;
+            executes && mine().any(|trial| on_server(&trial)) && !mine().any(|trial| compared(&trial))
+        };
+        let all = if tier == Tier::Durable && self.kind().is_none() { self.of_tier(tier) } else { vec![] };
+        all.into_iter().filter(unseen).collect()
+    }
+
     /// The load under a condition.
     pub fn load(&self, condition: usize) -> Load {
         self.study.load.under(&self.study.conditions[condition].axes)

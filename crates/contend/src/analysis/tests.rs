@@ -37,7 +37,7 @@ fn full(dir: &std::path::Path) -> Record {
         (server.cpu_ns, server.rss_bytes) = (Some(5), Some(6));
         (server.pss_bytes, server.written_bytes) = (Some(7), Some(8));
         server.lock_waits = Some(ServerLockWaits { count: 1, total_ns: 2, max_ns: 2 });
-        server.syncs = Some(Syncs { count: 3, commits: 2 });
+        server.syncs = Some(Syncs { count: 3, commits: 2, flushes: None });
         server.done = ["retries", "gave_up"].map(|fact| (fact.to_string(), "1".to_string())).into();
         trial.server = Some(server);
         trial.workers.iter_mut().for_each(|worker| worker.written_bytes = Some(9));

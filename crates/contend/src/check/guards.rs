@@ -290,16 +290,6 @@ pub fn credible(write_commits_per_s: f64, sync_ns: u64, databases: usize) -> Opt
     })
 }
 
-/// A server can make the commits of all its clients durable with one sync of its log, and each client waits for one at a time.
-pub fn log_syncs(commits: u64, syncs: u64, clients: u64) -> Option<Reason> {
-    (commits > syncs.saturating_mul(clients)).then(|| {
-        Invalid::NotCredible.because(format!(
-            "{commits} durable commits of {clients} clients, and the server synced its log {syncs} times: some commits did not wait \
-             for the disk"
-        ))
-    })
-}
-
 /// The reasons of invariants that do not hold.
 pub fn broken_invariants(results: &[InvariantResult]) -> Vec<Reason> {
     results
@@ -383,13 +373,6 @@ mod tests {
         assert_eq!(found(Some(100), &sample(100, 0)), (true, false), "the worker did not say it");
         assert_eq!(found(Some(100), &sample(99, 0)), (false, false));
         assert_eq!(found(None, &sample(99, flag::INTERRUPTED)), (true, false), "the deadline ended it");
-    }
-
-    #[test]
-    fn a_sync_of_the_log_serves_each_client_once() {
-        assert_eq!((log_syncs(80, 10, 8), log_syncs(0, 0, 8)), (None, None));
-        let reason = log_syncs(81, 10, 8).expect("one too many");
-        assert!(reason.to_string().starts_with("not-credible: 81 durable commits of 8 clients"), "{reason}");
     }
 
     #[test]

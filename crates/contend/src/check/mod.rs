@@ -10,5 +10,6 @@ pub mod journal;
 pub mod kernel;
 pub mod last;
 pub mod marks;
+pub mod own_counts;
 pub mod samples;
 pub mod schema;

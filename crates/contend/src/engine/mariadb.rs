@@ -108,8 +108,12 @@ const SERVER: Server = Server {
     write_back: &["SET GLOBAL innodb_max_dirty_pages_pct_lwm = 0", "SET GLOBAL innodb_max_dirty_pages_pct = 0"],
     write_back_ns: 2_400_000_000,
     // Syncs of data files and of the redo log. With o_dsync each write is a sync, and none is counted.
-    syncs: "SELECT CAST(variable_value AS SIGNED) FROM information_schema.global_status \
-        WHERE variable_name = 'INNODB_DATA_FSYNCS' AND @@innodb_flush_method <> 'O_DSYNC'",
+    own_counts: "SELECT max(CASE WHEN variable_name = 'INNODB_DATA_FSYNCS' AND @@innodb_flush_method <> 'O_DSYNC' \
+        THEN CAST(variable_value AS SIGNED) END), NULL, \
+        max(CASE WHEN variable_name = 'BINLOG_COMMITS' AND @@log_bin THEN CAST(variable_value AS SIGNED) END), NULL \
+        FROM information_schema.global_status WHERE variable_name IN ('INNODB_DATA_FSYNCS', 'BINLOG_COMMITS')",
+    // A session with the redo log, the page cleaner, and those that write pages twice.
+    syncs_at_once: 4,
     // Its counters of transactions include reads, or lose concurrent counts. Those of statements are kept by each
     // connection and exact.
     commits: "SELECT CAST(sum(variable_value) AS SIGNED) FROM information_schema.global_status WHERE variable_name IN \
@@ -308,6 +312,8 @@ fn setup(settings: &Settings) -> Setup {
         .collect();
     readbacks.push(Expected { name: "isolation".to_string(), ..read("tx_isolation", &isolation) });
     readbacks.push(read("innodb_lock_wait_timeout", &seconds));
+    // A session with the privilege BINLOG ADMIN can leave the binary log out.
+    readbacks.extend((value("log_bin") == "on").then(|| read("sql_log_bin", "1")));
     let session = vec![
         format!("SET SESSION TRANSACTION ISOLATION LEVEL {}", isolation.replace('-', " ")),
         format!("SET SESSION innodb_lock_wait_timeout = {seconds}"),

@@ -107,10 +107,14 @@ const SERVER: Server = Server {
     write_back_ns: 100_000_000,
     // Syncs of the log only. If each write is a sync, the server counts none (manual, `pg_stat_wal`). A session's are counted before
     // it is no longer listed, from version 15 on. Statistics are reset when the server recovers from a crash of a session.
-    syncs: "SELECT wal_sync, CASE WHEN current_setting('server_version_num')::int >= 150000 \
-        AND stats_reset < pg_postmaster_start_time() + interval '10 s' THEN (SELECT count(*) FROM pg_stat_activity \
-        WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()) END \
-        FROM pg_stat_wal WHERE current_setting('wal_sync_method') NOT LIKE 'open%'",
+    own_counts: "WITH kept AS (SELECT CASE WHEN current_setting('wal_sync_method') NOT LIKE 'open%' THEN wal_sync END AS syncs, \
+        current_setting('server_version_num')::int >= 150000 \
+        AND stats_reset < pg_postmaster_start_time() + interval '10 s' AS whole FROM pg_stat_wal) \
+        SELECT syncs, CASE WHEN whole THEN (SELECT count(*) FROM pg_stat_activity \
+        WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()) END, NULL, \
+        CASE WHEN whole THEN (SELECT sum(xact_rollback)::bigint FROM pg_stat_database) END FROM kept",
+    // One process at a time syncs the log.
+    syncs_at_once: 1,
     // Each writing transaction takes the next id, and so does the server's own gathering of statistics. Those before `xmax` have
     // ended, except the ones in progress. A session reports a commit that is no longer in progress. This transaction begins
     // before its snapshot is taken.

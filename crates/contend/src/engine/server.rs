@@ -68,9 +68,10 @@ pub struct Server {
     pub write_back: &'static [&'static str],
     /// Time after which it has done so at least twice.
     pub write_back_ns: u64,
-    /// Query for the number of syncs since its start. If they are those of the log alone, also for the number of other sessions, whose
-    /// latest may not be counted yet.
-    pub syncs: &'static str,
+    /// Query for [`OwnCounts`], in the order of its fields, NULL for what is not counted.
+    pub own_counts: &'static str,
+    /// For how many syncs at the same time one flush of the disk can serve: the threads that sync what its count of syncs counts.
+    pub syncs_at_once: u64,
     /// Query for this count since the data directory was made; perhaps also for the times before and after it was taken, in
     /// microseconds of the wall clock.
     pub commits: &'static str,
@@ -104,17 +105,30 @@ pub enum LockWaits {
     Counters(&'static str),
 }
 
-/// Syncs since a server's start.
-#[derive(Debug, Clone, Copy)]
-pub struct SyncsSoFar {
-    pub count: u64,
-    /// Other sessions, if the syncs are those of the log alone, and all of them since the start are in the count.
+/// Counts that a server keeps of itself since its start, and what was counted outside of it in the meantime.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct OwnCounts {
+    /// Syncs of its files.
+    pub syncs: Option<u64>,
+    /// Other sessions, if the syncs are those of the log alone and a session's are counted before it is no longer listed.
     pub sessions: Option<u64>,
+    /// Commits in a second log, which a session can leave out.
+    pub logged: Option<u64>,
+    /// Transactions that were rolled back; those of a session are counted before it is no longer listed.
+    pub rolled_back: Option<u64>,
+    /// Flushes of the disk since right before the server's start, by whatever program: not the server's own count.
+    pub flushes: Option<u64>,
 }
 
-impl SyncsSoFar {
+impl OwnCounts {
     pub fn since(self, before: Self) -> Self {
-        Self { count: self.count.saturating_sub(before.count), ..self }
+        let more = |after: Option<u64>, before: Option<u64>| Some(after?.saturating_sub(before?));
+        Self {
+            syncs: more(self.syncs, before.syncs),
+            logged: more(self.logged, before.logged),
+            rolled_back: more(self.rolled_back, before.rolled_back),
+            ..self
+        }
     }
 }
 

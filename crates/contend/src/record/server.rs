@@ -44,6 +44,18 @@ pub struct ServerInfo {
     pub syncs: Option<Syncs>,
 }
 
+impl ServerInfo {
+    /// Whether it is a database server, and not only a worker that serves an embedded database over HTTP.
+    pub fn is_database(&self) -> bool {
+        self.serving.is_none() || self.daemon.is_some()
+    }
+
+    /// Whether its syncs were compared with flushes of the disk.
+    pub fn shows_syncs(&self) -> bool {
+        self.syncs.is_some_and(|syncs| syncs.flushes.is_some())
+    }
+}
+
 /// Use of a tree of processes in the window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Used {
@@ -66,6 +78,10 @@ pub struct Syncs {
     pub count: u64,
     /// Commits of transactions that write, in that time.
     pub commits: u64,
+    /// Flushes of the disk from the server's start to the end of the clients, by whatever program, with which the syncs were
+    /// compared; absent where a sync does not flush the disk, as the kernel counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flushes: Option<u64>,
 }
 
 /// Disk space of a table after the trial, compacted.

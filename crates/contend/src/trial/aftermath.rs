@@ -73,7 +73,7 @@ impl Aftermath<'_> {
                 .filter(|_| self.ran.served.is_some())
                 .and(observed.each_server.first().copied()),
             serving: self.ran.served.as_ref().and(observed.each_server.last().copied()),
-            syncs: self.ran.syncs.map(|syncs| Syncs { count: syncs.count, commits: 0 }),
+            syncs: self.ran.own_counts.syncs.map(|count| Syncs { count, ..Syncs::default() }),
         }))
     }
 

@@ -8,8 +8,10 @@ use crate::check::growth::Growth;
 use crate::check::heard::{self, Ends, Span};
 use crate::check::journal;
 use crate::check::kernel::{KernelCheck, Visible};
+use crate::check::own_counts::{Compared, OwnCountsCheck};
 use crate::check::samples::{PlanCheck, Totals};
 use crate::check::{guards, marks};
+use crate::engine::server::OwnCounts;
 use crate::engine::{self, Engine, Settings};
 use crate::outcome::may_have_lost_connection;
 use crate::outcome::reason::Invalid;
@@ -106,12 +108,8 @@ impl Review<'_> {
         let mut plan_check = self.plan_check(&sql)?;
         let mut growth = self.growth();
         let mut commits = CommitCheck::new(&sql.transactions, &sql.statements, self.counted());
-        let seen = self.kernel_sees(&sql, &trial.settings, probe);
-        let mut kernel = KernelCheck::new(
-            self.ran.observed.kernel.clone(),
-            &self.of_workers(|client| (client.id, client.database)),
-            seen,
-        );
+        let mut kernel = self.kernel_check(&sql, &trial.settings, probe);
+        let mut own_counts = self.own_counts(&sql, probe);
         let executes = engine::executes(self.stage.contender) && !engine::is_app(self.stage.contender);
         let mut answers = Answers::new(if executes { self.kinds() } else { vec![] });
         let mut ends = Ends::of(&self.of_workers(|client| client.id));
@@ -128,6 +126,7 @@ impl Review<'_> {
             plan_check.push(&sample);
             commits.push(&sample);
             kernel.push(&sample);
+            own_counts.push(&sample);
             ends.push(&sample);
             answers.push(&sample);
             growth.push(&sample);
@@ -147,6 +146,7 @@ impl Review<'_> {
         trial.invalid.extend(commits.finish());
         trial.invalid.extend(growth.finish());
         trial.invalid.extend(kernel.finish());
+        self.by_own_counts(trial, own_counts);
         if executes {
             trial.invalid.extend(self.compare_answers(answers));
         }
@@ -257,6 +257,11 @@ impl Review<'_> {
         Growth::new(reads, self.clients())
     }
 
+    fn kernel_check(&self, sql: &Sql<'_>, settings: &Settings, probe: SyncProbe) -> KernelCheck {
+        let clients = self.of_workers(|client| (client.id, client.database));
+        KernelCheck::new(self.ran.observed.kernel.clone(), &clients, self.kernel_sees(sql, settings, probe))
+    }
+
     /// What the kernel sees of each transaction for sure, under these settings of its connections.
     fn kernel_sees(&self, sql: &Sql<'_>, settings: &Settings, probe: SyncProbe) -> Visible {
         let counts = self.stage.engine.file_commits.filter(|_| engine::commits_as_planned(self.stage.contender));
@@ -344,14 +349,30 @@ impl Review<'_> {
             (0..self.bench.transactions.len()).filter(|transaction| self.bench.transactions[*transaction].write);
         let databases = 0..self.bench.workload.databases as usize;
         syncs.commits = writes.flat_map(|t| databases.clone().map(move |d| ever.of(d, t).0)).sum();
-        let sql = Sql::of(self.bench.workload, self.stage.engine, &self.stage.setup);
+    }
+
+    /// A check of what the server counts of itself; where the work is not the plan's, of its syncs alone.
+    fn own_counts(&self, sql: &Sql<'_>, probe: SyncProbe) -> OwnCountsCheck {
+        let as_planned = engine::commits_as_planned(self.stage.contender);
+        let OwnCounts { rolled_back, .. } = self.ran.own_counts;
+        let counts = OwnCounts { rolled_back: rolled_back.filter(|_| as_planned), ..self.ran.own_counts };
         let surely = commits::surely(&sql.transactions, &sql.statements);
-        let surely = (0..surely.len()).filter(|transaction| surely[*transaction]);
-        let commits: u64 = surely.flat_map(|t| databases.clone().map(move |d| ever.of(d, t).0)).sum();
-        let durable = self.stage.contender.tier == Tier::Durable && engine::commits_as_planned(self.stage.contender);
-        if durable && self.ran.syncs.is_some_and(|syncs| syncs.sessions == Some(0)) {
-            trial.invalid.extend(guards::log_syncs(commits, syncs.count, self.clients().count() as u64));
+        let with = Compared {
+            clients: self.clients().count() as u64,
+            surely: if as_planned { surely } else { vec![] },
+            durable: self.stage.contender.tier == Tier::Durable,
+            flushes: probe.flush,
+            syncs_at_once: self.stage.engine.server.map_or(1, |server| server.syncs_at_once),
+        };
+        OwnCountsCheck::new(counts, with)
+    }
+
+    /// Adds what contradicts the server's counts of itself, and the flushes that they were compared with.
+    fn by_own_counts(&self, trial: &mut Trial, check: OwnCountsCheck) {
+        if let Some(syncs) = trial.server.as_mut().and_then(|server| server.syncs.as_mut()) {
+            syncs.flushes = check.flushes();
         }
+        trial.invalid.extend(check.finish());
     }
 
     /// Whether the clients limited the throughput. HTTP clients run in event loops, which hardly ever wait if they are

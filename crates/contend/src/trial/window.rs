@@ -2,7 +2,7 @@
 
 use crate::check::commits::Counted;
 use crate::engine;
-use crate::engine::server::SyncsSoFar;
+use crate::engine::server::OwnCounts;
 use crate::outcome::mark::Mark;
 use crate::record::model::Reason;
 use crate::record::store::TrialWriter;
@@ -29,8 +29,8 @@ pub struct Ran {
     pub observed: Observed,
     /// Report of the serving worker, for a contender over HTTP.
     pub served: Option<Served>,
-    /// Syncs of the database server, if it reports them.
-    pub syncs: Option<SyncsSoFar>,
+    /// The database server's counts of itself.
+    pub own_counts: OwnCounts,
     /// Commits that the databases counted.
     pub commits: Counted,
     /// Reason if a setting of the server changed meanwhile.
@@ -114,7 +114,7 @@ pub fn window(
     crew.prepare(&orders.plans)?;
     crew.compare_clocks()?;
     let server = fresh.server.as_ref();
-    let before = server.map_or(Ok(None), |server| server.syncs(stage.engine, admin))?;
+    let before = server.map_or(Ok(OwnCounts::default()), |server| server.own_counts(stage.engine, admin))?;
     let set_before = settings::read(stage, fresh, admin);
     let started = server.map(|server| server.pid()).into_iter().chain(serving.as_ref().map(Serving::pid));
     let sampler = sampler(bench, stage, crew.pids(), started.collect())?;
@@ -140,16 +140,15 @@ pub fn window(
     crew.dismiss();
     let changed = settings::changed(&set_before, &settings::read(stage, fresh, admin));
     let served = serving.map(|serving| serving.end(load.drain_ns)).transpose()?;
-    // Before the syncs: its connection is a session, too.
+    // Before the server's own counts: its connection is a session, too.
     let commits = commits.map(Commits::end).unwrap_or_default();
-    let after = server.map_or(Ok(None), |server| server.syncs_in_the_end(stage.engine, admin))?;
-    let syncs = after.zip(before).map(|(after, before)| after.since(before));
+    let after = server.map_or(Ok(OwnCounts::default()), |server| server.own_counts_in_the_end(stage.engine, admin))?;
     let members = std::mem::take(&mut crew.members);
     Ok(Ran {
         members,
         observed,
         served,
-        syncs,
+        own_counts: after.since(before),
         commits,
         changed,
         clock_set: wall.was_set(),

@@ -232,6 +232,24 @@ mod tests {
     }
 
     #[test]
+    fn syncs_that_a_server_only_reports_are_named_with_its_tier() {
+        let (_dir, mut record) = record(&Story::default());
+        let tier = |record: &Record| words::tier(&Findings::new(record), Tier::Durable).1;
+        assert!(!tier(&record).contains("report"), "SQLite has no server");
+        let mut with = |server: &str| {
+            for trial in record.trials.iter_mut().filter(|trial| trial.slot.contender == 0) {
+                trial.server = Some(toml::from_str(server).unwrap());
+            }
+            tier(&record)
+        };
+        let said = "every acknowledged commit survives a power cut (WAL/FULL: by the server's report, no flushes of the disk were counted)";
+        assert_eq!(with("version = '1'\nsyncs = { count = 1, commits = 1 }"), said);
+        assert_eq!(with("version = '1'"), said, "it reports no syncs, or contend did not start it");
+        assert!(!with("version = '1'\nsyncs = { count = 1, commits = 1, flushes = 1 }").contains("report"));
+        assert!(!with("version = '1'\nserving = { cpu_ns = 1, rss_bytes = 1 }").contains("report"), "SQLite, served");
+    }
+
+    #[test]
     fn too_few_operations_and_rounds_are_at_the_top() {
         let (_dir, record) = record(&Story { rounds: 2, ..Story::default() });
         let text = all(&Findings::new(&record));

@@ -152,7 +152,15 @@ pub fn answer(answered: &Answered) -> String {
 /// Heading of a tier, and its promise.
 pub fn tier(findings: &Findings<'_>, tier: Tier) -> (String, String) {
     let broken = findings.no_sync().is_some() && matches!(tier, Tier::Durable | Tier::Bounded);
-    let but = if broken { " (not on this file system)" } else { "" };
+    let unseen: Vec<&str> =
+        findings.syncs_unseen(tier).into_iter().map(|contender| label(findings, contender)).collect();
+    let but = match (broken, unseen.is_empty()) {
+        (true, _) => " (not on this file system)".to_string(),
+        (false, true) => String::new(),
+        (false, false) => {
+            format!(" ({}: by the server's report, no flushes of the disk were counted)", labels(&unseen))
+        }
+    };
     (tier.word().to_string(), format!("{}{but}", tier.promise()))
 }
 

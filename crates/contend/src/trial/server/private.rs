@@ -1,7 +1,7 @@
 //! A private database server: makes and configures its data directory, starts it as an unprivileged user, waits until
 //! it answers, watches and stops it, and removes everything that it leaves.
 
-use crate::engine::server::{Layout, LockWaits, Server, Signal, SyncsSoFar};
+use crate::engine::server::{Layout, LockWaits, OwnCounts, Server, Signal};
 use crate::engine::{Engine, Settings};
 use crate::record::model::ServerLockWaits;
 use crate::trial::server::ending::while_starting;
@@ -10,6 +10,7 @@ use crate::trial::server::secrets::{free_port, random_text, write_secret};
 use crate::trial::server::shared_memory::SharedMemory;
 use crate::trial::server::socket_dir::SocketDir;
 use crate::trial::stop::Cancelled;
+use crate::trial::watch::device;
 use crate::trial::watch::group::Group;
 use crate::trial::watch::janitor::Janitor;
 use crate::trial::watch::killing::{kill_all, number};
@@ -146,6 +147,8 @@ pub struct Running<'j> {
     address: Address,
     /// Version that it reports.
     pub version: String,
+    /// Flushes of the disk of its data right before its start.
+    flushes_before: Option<u64>,
     janitor: &'j Janitor,
     /// Its named shared memory.
     shared_memory: SharedMemory,
@@ -224,6 +227,7 @@ impl<'j> Running<'j> {
             identity.write(&start.data.join(name), &text)?;
         }
         let log = File::create(&start.log).with_context(|| format!("cannot create {}", start.log.display()))?;
+        let flushes_before = device::flushes(&start.data);
         let mut command = start.programs.command(&(server.start)(&layout), &identity)?;
         command.stdin(Stdio::null()).stdout(Stdio::from(log.try_clone()?)).stderr(Stdio::from(log));
         let child = orphans::spawn(command.current_dir("/").process_group(0))
@@ -239,6 +243,7 @@ impl<'j> Running<'j> {
             private,
             address,
             version: String::new(),
+            flushes_before,
             janitor,
             shared_memory: SharedMemory::default(),
             rest_is_kept: false,
@@ -315,44 +320,47 @@ impl<'j> Running<'j> {
 
     /// As [`Self::death`], waiting up to this time for it to end.
     pub fn death_within(&mut self, time: Duration) -> Option<String> {
-        let deadline = Instant::now() + time;
-        loop {
-            match self.death() {
-                None if Instant::now() < deadline => std::thread::sleep(Duration::from_millis(10)),
-                found => return found,
-            }
+        self.wait(time);
+        self.death()
+    }
+
+    /// The first row of an answer in its first database; `None` if it refuses or is dead.
+    fn row(&self, query: &str, engine: &Engine, admin: &mut Admin<'_>) -> Result<Option<Vec<Value>>> {
+        let target = script_target(engine, &self.inside(self.server.first_database));
+        match admin.sql(&target, [query]) {
+            Ok(answers) => Ok(answers.into_iter().next().and_then(|rows| rows.into_iter().next())),
+            Err(e) if e.is::<Cancelled>() => Err(e),
+            Err(_) => Ok(None),
         }
     }
 
-    /// Syncs since its start, as it reports; `None` if it does not report them or is dead.
+    /// Its counts of itself; none if it does not keep them or is dead.
     ///
     /// # Errors
     /// [`Cancelled`].
-    pub fn syncs(&self, engine: &Engine, admin: &mut Admin<'_>) -> Result<Option<SyncsSoFar>> {
-        let target = script_target(engine, &self.inside(self.server.first_database));
-        let rows = match admin.sql(&target, [self.server.syncs]) {
-            Ok(rows) => rows,
-            Err(e) if e.is::<Cancelled>() => return Err(e),
-            Err(_) => return Ok(None),
-        };
-        let row = rows.first().and_then(|rows| rows.first());
-        let number = |at: usize| match row?.get(at)? {
+    pub fn own_counts(&self, engine: &Engine, admin: &mut Admin<'_>) -> Result<OwnCounts> {
+        let row = self.row(self.server.own_counts, engine, admin)?.unwrap_or_default();
+        let number = |at: usize| match row.get(at)? {
             Value::Integer(n) => u64::try_from(*n).ok(),
             _ => None,
         };
-        Ok(number(0).map(|count| SyncsSoFar { count, sessions: number(1) }))
+        let [syncs, sessions, logged, rolled_back] = [0, 1, 2, 3].map(number);
+        // Read last: all that the server has counted was flushed before.
+        let now = device::flushes(&self.layout.data);
+        let flushes = now.zip(self.flushes_before).map(|(now, before)| now.saturating_sub(before));
+        Ok(OwnCounts { syncs, sessions, logged, rolled_back, flushes })
     }
 
     /// The same once other sessions have ended, or after a time in which they do not.
     ///
     /// # Errors
     /// [`Cancelled`].
-    pub fn syncs_in_the_end(&self, engine: &Engine, admin: &mut Admin<'_>) -> Result<Option<SyncsSoFar>> {
+    pub fn own_counts_in_the_end(&self, engine: &Engine, admin: &mut Admin<'_>) -> Result<OwnCounts> {
         let deadline = Instant::now() + SESSIONS_END;
         loop {
-            let syncs = self.syncs(engine, admin)?;
-            if syncs.and_then(|syncs| syncs.sessions).is_none_or(|n| n == 0) || Instant::now() >= deadline {
-                return Ok(syncs);
+            let counts = self.own_counts(engine, admin)?;
+            if counts.sessions.is_none_or(|n| n == 0) || Instant::now() >= deadline {
+                return Ok(counts);
             }
             std::thread::sleep(ASK_EVERY);
         }
@@ -375,20 +383,14 @@ impl<'j> Running<'j> {
                 Ok(Some(waits))
             }
             LockWaits::Counters(query) => {
-                let target = script_target(engine, &self.inside(self.server.first_database));
-                let rows = match admin.sql(&target, [query]) {
-                    Ok(rows) => rows,
-                    Err(e) if e.is::<Cancelled>() => return Err(e),
-                    Err(_) => return Ok(None),
-                };
                 let number = |value: &Value| match value {
                     Value::Integer(n) => u64::try_from(*n).ok(),
                     Value::Real(x) => Some(x.round() as u64),
                     Value::Text(text) => text.parse::<f64>().ok().map(|x| x.round() as u64),
                     _ => None,
                 };
-                let row: Option<Vec<u64>> =
-                    rows.first().and_then(|r| r.first()).map(|r| r.iter().filter_map(number).collect());
+                let row = self.row(query, engine, admin)?;
+                let row: Option<Vec<u64>> = row.map(|row| row.iter().filter_map(number).collect());
                 Ok(row.filter(|row| row.len() == 3).map(|row| ServerLockWaits {
                     count: row[0],
                     total_ns: row[1].saturating_mul(1_000_000),
