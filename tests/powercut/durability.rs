@@ -1,11 +1,11 @@
 //! The study of crashes, from outside: short runs on the real recorder, its controls, and what it leaves behind.
 
+use crate::proofs;
 use crate::support::possible::{can_record, not_verified};
 use crate::support::{Bench, root, tool, wait_for};
 use contend::contender::Contender;
 use contend::outcome::reason::Invalid;
-use contend::record::model::{StudyFile, Trial};
-use contend::record::parts::write_study;
+use contend::record::model::Trial;
 use contend::record::store::Record;
 use powercut::results::{PROCESS, Powercut};
 use rustix::process::{Pid, Signal, kill_process};
@@ -98,7 +98,7 @@ fn settings_keep_what_is_documented_and_failing_images_can_be_rebuilt() {
     assert!(csv.lines().count() > 6 * 9, "{csv}");
     replays(&bench, trial(&record, "DELETE/FULL"));
     replays_of_a_part(&bench);
-    tells_other_studies(&bench);
+    proofs::tells_other_studies(&bench);
     bench.assert_nothing_left();
 }
 
@@ -113,64 +113,6 @@ fn rates_come_first(record: &Record) {
     let with_crashes: Vec<u32> =
         record.trials.iter().filter(|trial| Powercut::of(trial).is_some()).map(|trial| trial.slot.round).collect();
     assert_eq!(with_crashes, [2; 6]);
-}
-
-/// What was proved stands in the next study with the same engine, version and settings, and in no other.
-fn tells_other_studies(bench: &Bench) {
-    let kept = fs::read_to_string(bench.path(".evidence/proofs.toml")).expect("what was proved");
-    assert!(kept.contains("synchronous = \"full\"") && kept.contains("reached = \"durable\""), "{kept}");
-    let study = root().join("tests/fixtures/tier-evidence.toml").display().to_string();
-    bench.contend(&["run", &study, "--out", "load", "--quiet"]);
-    let text = fs::read_to_string(bench.path("load/report.md")).expect("a report");
-    assert!(text.contains("proved here: cut; only documented: other settings"), "{text}");
-    let mut rows = text.lines().filter(|line| line.starts_with('|'));
-    let row = rows.find(|row| row.contains("proved here")).expect("a row");
-    assert!(row.contains("0 of 89 simulated power cuts left less, so below 3.4 %; SQLite 3."), "{row}");
-    let csv = fs::read_to_string(bench.path("load/trials.csv")).expect("numbers");
-    assert!(csv.contains(",proved-here,89,") && csv.contains(",documented,,"), "{csv}");
-    // The same proofs, copied to another machine, count as proofs from elsewhere: they name no machine.
-    let shipped = bench.contend(&["durability", "evidence", "record"]).exits(0).out;
-    assert!(shipped.contains("[[proof]]") && !shipped.contains("machine ="), "{shipped}");
-    fs::write(bench.path(".evidence/proofs.toml"), &shipped).expect("written");
-    bench.contend(&["run", &study, "--out", "elsewhere", "--quiet"]);
-    let text = fs::read_to_string(bench.path("elsewhere/report.md")).expect("a report");
-    assert!(text.contains("proved elsewhere: cut; only documented: other settings"), "{text}");
-    as_a_part(bench, &shipped);
-    // A damaged file of proofs is reported before anything runs.
-    fs::write(bench.path(".evidence/proofs.toml"), "[[proof]]\nengine = ").expect("written");
-    let said = bench.contend(&["run", &study, "--out", "refused", "--quiet"]).exits(2);
-    assert!(said.err.contains("proofs.toml"), "{}", said.err);
-    assert!(!bench.path("refused/run.toml").exists());
-    fs::write(bench.path(".evidence/proofs.toml"), &shipped).expect("written");
-    let said = bench.contend(&["durability", "evidence", "load"]).exits(2);
-    assert!(said.err.contains("proves nothing"), "{}", said.err);
-}
-
-/// A study with parts has images and proofs in those that cut the power.
-fn as_a_part(bench: &Bench, shipped: &str) {
-    let whole = bench.path("whole");
-    fs::create_dir(&whole).expect("made");
-    let run = Record::open(&bench.path("record")).expect("a record").run;
-    let study = run.study;
-    let parts = StudyFile {
-        format: run.format,
-        contend: run.contend,
-        started: run.started,
-        command: run.command,
-        study: study.name,
-        question: study.question,
-        variant: study.variant,
-        extent: study.extent,
-        parts: vec!["power".to_string(), "load".to_string()],
-        finished: None,
-    };
-    write_study(&whole, &parts).expect("written");
-    for (from, part) in [("record", "power"), ("load", "load")] {
-        std::os::unix::fs::symlink(bench.path(from), whole.join(part)).expect("linked");
-    }
-    assert_eq!(bench.contend(&["durability", "evidence", "whole"]).exits(0).out, shipped);
-    let said = bench.contend(&["durability", "replay", "whole/0001-1"]).exits(2);
-    assert!(said.err.contains("whole/PART/0001-1") && said.err.contains("power, load"), "{}", said.err);
 }
 
 #[test]

@@ -6,11 +6,12 @@ use crate::results::{Crashes, Powercut};
 use anyhow::Result;
 use contend::engine::{self, Engine};
 use contend::record::evidence::{CUTS_MIN, KnownTier, Proof, ProofOrigin, ProofResult, Proofs, Subject};
-use contend::record::model::{Machine, Run, Trial};
+use contend::record::model::{Machine, Program, Run, Trial};
+use contend::record::store::Record;
 use contend::study::model::{Contender, Tier};
 use contend_powercut::replay::MODELS_VERSION;
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 /// Built-in proofs, made on another machine.
 const SHIPPED: &str = include_str!("../../../evidence/durability.toml");
@@ -39,21 +40,46 @@ pub fn readable(out: &Path) -> Result<()> {
 /// # Errors
 /// The file of proofs is damaged.
 pub fn known(run: &Run, trials: &[Trial], out: &Path) -> Result<Vec<KnownTier>> {
-    let (mut proofs, machine) = (Proofs::parse(SHIPPED)?, name(&run.machine));
-    proofs.proof.extend(Proofs::read(&path(out))?.proof);
+    let (built_in, kept, machine) = (Proofs::parse(SHIPPED)?, Proofs::read(&path(out))?, name(&run.machine));
     let of = |(at, contender): (usize, &Contender)| {
-        let subject = subject(contender, trials.iter().filter(|trial| trial.slot.contender == at));
-        let known = proofs.of(at, subject.as_ref(), &machine, MODELS_VERSION);
+        let subject = subject(run, contender, trials.iter().filter(|trial| trial.slot.contender == at));
+        let kept = kept.of(at, subject.as_ref(), &machine, MODELS_VERSION);
+        let known = match shown(kept, subject.as_ref(), out) {
+            known if matches!(known.place, ProofOrigin::Here | ProofOrigin::Elsewhere) => known,
+            known => {
+                // Built-in proofs are of contend's own workers, whatever their build.
+                let subject = subject.filter(|_| contender.worker.is_none());
+                let subject = subject.map(|subject| Subject { worker: String::new(), ..subject });
+                let built_in = built_in.of(at, subject.as_ref(), &machine, MODELS_VERSION);
+                if built_in.place == ProofOrigin::Documented { known } else { built_in }
+            }
+        };
         on_file_system(known, contender.tier, &run.disk.file_system)
     };
     Ok(run.study.contenders.iter().enumerate().map(of).collect())
+}
+
+/// A kept proof, which is only reported if the record that it names does not show it.
+fn shown(known: KnownTier, subject: Option<&Subject>, out: &Path) -> KnownTier {
+    let shows = |name: &String| {
+        let mut parts = Path::new(name).components();
+        let is_name = matches!(parts.next(), Some(Component::Normal(_))) && parts.next().is_none();
+        let record = Record::open(&out.parent().unwrap_or(out).join(name)).ok().filter(|_| is_name);
+        let is_same = |proof: Proof| Some(&proof.subject) == subject && Some(&proof.found) == known.found.as_ref();
+        record.is_some_and(|record| proved(&record.run, &record.trials).into_iter().any(is_same))
+    };
+    match known.place {
+        ProofOrigin::Documented => known,
+        _ if known.record.as_ref().is_some_and(shows) => known,
+        _ => KnownTier { place: ProofOrigin::Reported, ..known },
+    }
 }
 
 /// A tier that was proved only for ordered names is not proved on other file systems. A contradiction stays.
 fn on_file_system(known: KnownTier, tier: Tier, file_system: &str) -> KnownTier {
     let fails = |found: &ProofResult| found.posix_bad > 0 && found.reached >= tier;
     match known.found.as_ref().is_some_and(fails) && !ORDERED.contains(&file_system) {
-        true => KnownTier { place: ProofOrigin::Documented, found: None, version: None, ..known },
+        true => KnownTier { place: ProofOrigin::Documented, found: None, version: None, record: None, ..known },
         false => known,
     }
 }
@@ -63,13 +89,17 @@ fn on_file_system(known: KnownTier, tier: Tier, file_system: &str) -> KnownTier 
 /// # Errors
 /// The file is damaged or cannot be written.
 pub fn keep(run: &Run, trials: &[Trial], out: &Path) -> Result<()> {
-    let found = proved(run, trials);
+    let record = out.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    // On a server, the build that a contender names could report commits as it likes, and the proof would hold for all workers.
+    let named: Vec<String> = run.study.contenders.iter().filter_map(|contender| contender.worker.clone()).collect();
+    let mut found = proved(run, trials);
+    found.retain(|proof| !proof.subject.worker.is_empty() || proof.subject.driver.is_empty() && named.is_empty());
     if found.is_empty() {
         return Ok(());
     }
     let path = path(out);
     let mut proofs = Proofs::read(&path)?;
-    found.into_iter().for_each(|proof| proofs.add(proof));
+    found.into_iter().for_each(|proof| proofs.add(Proof { record: record.clone(), ..proof }));
     proofs.write(&path)
 }
 
@@ -78,7 +108,7 @@ pub fn proved(run: &Run, trials: &[Trial]) -> Vec<Proof> {
     let of = |(at, contender): (usize, &Contender)| {
         let mine = trials.iter().filter(|trial| trial.slot.contender == at && trial.has_sequel(&run.study));
         let mine: Vec<&Trial> = mine.collect();
-        let subject = subject(contender, mine.iter().copied())?;
+        let subject = subject(run, contender, mine.iter().copied())?;
         let found = all_cut(&mine, contender.tier)?;
         let sum = |of: fn(&Powercut) -> Crashes| found.iter().map(|found| of(found).count).sum::<u64>();
         let reached = found.iter().filter_map(|found| found.reached()).min()?;
@@ -94,7 +124,7 @@ pub fn proved(run: &Run, trials: &[Trial]) -> Vec<Proof> {
             contend: run.contend.clone(),
             machine: name(&run.machine),
         };
-        (found.power >= CUTS_MIN).then_some(Proof { found, subject })
+        (found.power >= CUTS_MIN).then_some(Proof { found, record: String::new(), subject })
     };
     // Cuts at chosen moments prove nothing about other moments.
     let at_all_moments = Wanted::of(&run.study).is_some_and(|wanted| wanted.aim.is_none());
@@ -128,7 +158,7 @@ fn all_cut(trials: &[&Trial], promised: Tier) -> Option<Vec<Powercut>> {
 }
 
 /// The subject of a proof of this contender; `None` if its trials report no version, or several.
-fn subject<'t>(contender: &Contender, trials: impl Iterator<Item = &'t Trial>) -> Option<Subject> {
+fn subject<'t>(run: &Run, contender: &Contender, trials: impl Iterator<Item = &'t Trial>) -> Option<Subject> {
     let engine = engine::find(&contender.engine)?;
     // Settings that were not applied belong to another engine.
     if engine::driver(contender).is_none_or(|driver| driver.executes_nothing) || engine::as_it_comes(contender) {
@@ -138,10 +168,13 @@ fn subject<'t>(contender: &Contender, trials: impl Iterator<Item = &'t Trial>) -
     let mut versions: Vec<String> = trials.map(|trial| version(trial, embedded)).collect::<Option<_>>()?;
     versions.dedup();
     let [version] = versions.as_slice() else { return None };
+    let is_its = |program: &&Program| program.driver == contender.driver && program.worker == contender.worker;
+    let worker = run.programs.iter().find(is_its).map(|program| program.sha256.clone());
     Some(Subject {
         engine: engine.name.to_string(),
         version: version.clone(),
         driver: if embedded { contender.driver.clone() } else { String::new() },
+        worker: worker.filter(|_| embedded).unwrap_or_default(),
         settings: deciding(engine, contender),
     })
 }
@@ -176,7 +209,7 @@ pub fn shipped<'r>(records: impl IntoIterator<Item = (&'r Run, &'r [Trial])>) ->
     let mut proofs = Proofs::default();
     for proof in records.into_iter().flat_map(|(run, trials)| proved(run, trials)) {
         let found = ProofResult { machine: String::new(), ..proof.found };
-        proofs.add(Proof { found, ..proof });
+        proofs.add(Proof { found, record: String::new(), subject: Subject { worker: String::new(), ..proof.subject } });
     }
     proofs.text()
 }
@@ -231,6 +264,7 @@ mod tests {
                 place: ProofOrigin::Elsewhere,
                 found: Some(found),
                 version: Some("1".into()),
+                record: None,
             };
             let known = on_file_system(known, tier, file_system);
             assert_eq!(known.found.is_some(), known.place != ProofOrigin::Documented);

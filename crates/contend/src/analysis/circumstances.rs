@@ -98,10 +98,18 @@ pub struct Finish {
     pub measured_ns: u64,
 }
 
+/// Where power cuts have shown something, with the directory of the record.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Place<'r> {
+    Here(&'r str),
+    Elsewhere,
+    /// A file of proofs says so, and the record that it names does not show it or is not there.
+    Reported(&'r str),
+}
+
 /// What power cuts have shown of a contender's settings.
 pub struct Evidence<'r> {
-    /// Whether it was shown on this machine.
-    pub here: bool,
+    pub place: Place<'r>,
     pub reached: Tier,
     pub cuts: u64,
     /// Power cuts on a file system without ordered names, and those of them that left less than the tier allows.
@@ -184,9 +192,16 @@ fn data(run: &Run) -> Vec<Loaded<'_>> {
 }
 
 fn evidence(known: &KnownTier) -> Option<Evidence<'_>> {
-    let found = known.found.as_ref().filter(|_| known.place != ProofOrigin::Documented)?;
+    let found = known.found.as_ref()?;
+    let record = known.record.as_deref().unwrap_or_default();
+    let place = match known.place {
+        ProofOrigin::Here => Place::Here(record),
+        ProofOrigin::Elsewhere => Place::Elsewhere,
+        ProofOrigin::Reported => Place::Reported(record),
+        ProofOrigin::Documented => return None,
+    };
     Some(Evidence {
-        here: known.place == ProofOrigin::Here,
+        place,
         reached: found.reached,
         cuts: found.power,
         posix: [found.posix, found.posix_bad],

@@ -1,8 +1,9 @@
 //! How a tier is known: from power cuts on this machine or elsewhere, or from documentation alone. A proof concerns one version
 //! of an engine with the settings that decide what survives, and nothing else.
 
+use crate::record::seal::{self, Seal};
 use crate::study::model::Tier;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs;
@@ -26,6 +27,10 @@ pub struct Subject {
     /// Driver, if the database is part of the client's process; else absent.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub driver: String,
+    /// SHA-256 of the worker's program with this driver, as in `programs` of `run.toml`; absent without a driver, and in the
+    /// proofs that are part of contend, which hold for contend's own workers.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub worker: String,
     /// Settings that decide what survives, defaults included.
     pub settings: BTreeMap<String, String>,
 }
@@ -62,6 +67,9 @@ pub struct ProofResult {
 pub struct Proof {
     #[serde(flatten)]
     pub found: ProofResult,
+    /// Directory of the record that shows it, next to that of the file; absent in the proofs that are part of contend.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub record: String,
     pub subject: Subject,
 }
 
@@ -77,7 +85,7 @@ pub struct Proofs {
 pub struct KnownTier {
     /// Position of the contender in the study.
     pub contender: usize,
-    /// Where it was proved: `here`, `elsewhere`, or `documented` if nowhere.
+    /// Where it was proved: `here`, `elsewhere`, `reported` by a file whose record does not show it, or `documented` if nowhere.
     #[serde(rename = "where")]
     pub place: ProofOrigin,
     /// Result of the proof.
@@ -86,6 +94,9 @@ pub struct KnownTier {
     /// Version of the engine in the proof.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
+    /// Directory of the record that shows it, or that was expected to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub record: Option<String>,
 }
 
 /// Where a tier was proved.
@@ -94,6 +105,8 @@ pub struct KnownTier {
 pub enum ProofOrigin {
     Here,
     Elsewhere,
+    /// In a file of proofs, and not in its record.
+    Reported,
     /// Proved nowhere.
     Documented,
 }
@@ -102,15 +115,17 @@ impl Proofs {
     /// Reads a file; no proofs if it does not exist.
     ///
     /// # Errors
-    /// The file cannot be read or is damaged.
+    /// The file cannot be read, is damaged, or was changed.
     pub fn read(path: &Path) -> Result<Self> {
         match fs::read_to_string(path) {
-            Ok(text) => Self::parse(&text).with_context(|| {
-                format!(
-                    "{} is damaged; remove it, and tiers are documented until the power is cut again",
-                    path.display()
-                )
-            }),
+            Ok(text) => {
+                let remove = "remove it, and tiers are documented until the power is cut again";
+                let (seal, own) = seal::of(seal::TOML, &text);
+                if seal == Seal::Broken {
+                    bail!("{} {}; {remove}", path.display(), seal::WAS_CHANGED);
+                }
+                Self::parse(own).with_context(|| format!("{} is damaged; {remove}", path.display()))
+            }
             Err(e) if e.kind() == ErrorKind::NotFound => Ok(Self::default()),
             Err(e) => Err(e).with_context(|| format!("cannot read {}", path.display())),
         }
@@ -132,7 +147,7 @@ impl Proofs {
         Ok(format!("{HEAD}{}", toml::to_string(self)?))
     }
 
-    /// Replaces the file as a whole.
+    /// Replaces the file as a whole, with its seal.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -140,7 +155,7 @@ impl Proofs {
         let wrong = || format!("cannot write {}, which keeps the evidence of power cuts", path.display());
         let aside = path.with_extension(format!("{}.partial", std::process::id()));
         fs::create_dir_all(path.parent().unwrap_or(path)).with_context(wrong)?;
-        fs::write(&aside, self.text()?).with_context(wrong)?;
+        fs::write(&aside, seal::sealed(seal::TOML, &self.text()?)).with_context(wrong)?;
         fs::rename(&aside, path).with_context(wrong)
     }
 
@@ -178,7 +193,8 @@ impl Proofs {
         };
         let proof = here.or(elsewhere);
         let version = proof.map(|proof| proof.subject.version.clone());
-        KnownTier { contender, place, found: proof.map(|proof| proof.found.clone()), version }
+        let record = proof.map(|proof| proof.record.clone()).filter(|record| !record.is_empty());
+        KnownTier { contender, place, found: proof.map(|proof| proof.found.clone()), version, record }
     }
 }
 
@@ -188,7 +204,8 @@ mod tests {
 
     fn subject(version: &str, synchronous: &str) -> Subject {
         let settings = [("synchronous".to_string(), synchronous.to_string())].into_iter().collect();
-        Subject { engine: "e".to_string(), version: version.to_string(), driver: String::new(), settings }
+        let engine = "e".to_string();
+        Subject { engine, version: version.to_string(), driver: String::new(), worker: String::new(), settings }
     }
 
     fn proof(machine: &str, reached: Tier, power: u64) -> Proof {
@@ -204,7 +221,7 @@ mod tests {
             contend: "0.1.0".to_string(),
             machine: machine.to_string(),
         };
-        Proof { found, subject: subject("1.2", "full") }
+        Proof { found, record: "r".to_string(), subject: subject("1.2", "full") }
     }
 
     #[test]
@@ -218,6 +235,8 @@ mod tests {
         assert_eq!(of(&subject("1.2", "off"), "here", 1), ProofOrigin::Documented, "other settings");
         assert_eq!(of(&subject("1.2", "full"), "here", 2), ProofOrigin::Documented, "other models");
         let other = Subject { driver: "d".to_string(), ..subject("1.2", "full") };
+        assert_eq!(of(&other, "here", 1), ProofOrigin::Documented, "another driver");
+        let other = Subject { worker: "f00".to_string(), ..subject("1.2", "full") };
         assert_eq!(of(&other, "here", 1), ProofOrigin::Documented, "another build");
         assert_eq!(proofs.of(0, None, "here", 1).place, ProofOrigin::Documented, "the version is unknown");
     }
@@ -263,6 +282,13 @@ mod tests {
         proofs.write(&path).unwrap();
         assert_eq!(Proofs::read(&path).unwrap(), proofs);
         assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1, "nothing else is left");
+        let written = fs::read_to_string(&path).unwrap();
+        fs::write(&path, written.replace("power = 500", "power = 999999")).unwrap();
+        let error = format!("{:#}", Proofs::read(&path).unwrap_err());
+        assert!(
+            error.contains("proofs.toml was changed after contend wrote it") && error.contains("remove it"),
+            "{error}"
+        );
         fs::write(&path, "nonsense").unwrap();
         let error = format!("{:#}", Proofs::read(&path).unwrap_err());
         assert!(error.contains("proofs.toml is damaged; remove it"), "{error}");

@@ -1,7 +1,7 @@
 //! How tiers are known, in words: proved on this machine, proved elsewhere, or only documented.
 
 use crate::analysis::Findings;
-use crate::analysis::circumstances::Evidence;
+use crate::analysis::circumstances::{Evidence, Place};
 use crate::analysis::plain::Tier;
 use crate::report::content::words::{self, count};
 use crate::report::document::{Cell as TableCell, Tone};
@@ -27,8 +27,17 @@ fn said(tier: Tier, evidence: Option<&Evidence<'_>>) -> Said {
     let Some(found) = evidence else { return documented };
     let recorded = if found.one_process { " of one process" } else { "" };
     let cuts = format!("{} simulated power cuts{recorded}", count(found.cuts));
-    let (proved, place) = if found.here { ("proved here", "here") } else { ("proved elsewhere", "elsewhere") };
-    let (below, source) = (share_max(found.cuts), format!("{}, {}", found.version, found.date));
+    let mut source = format!("{}, {}", found.version, found.date);
+    let (proved, place) = match found.place {
+        Place::Here("") => ("proved here", "here"),
+        Place::Here(record) => {
+            source += &format!(", record {record}");
+            ("proved here", "here")
+        }
+        Place::Elsewhere => ("proved elsewhere", "elsewhere"),
+        Place::Reported(record) => return Said { rests_on: reported(found, &cuts, record), ..REPORTED },
+    };
+    let below = share_max(found.cuts);
     // Weaker tiers are smaller.
     match found.reached.cmp(&tier) {
         Ordering::Equal => {
@@ -45,6 +54,17 @@ fn said(tier: Tier, evidence: Option<&Evidence<'_>>) -> Said {
             tone: Tone::Worse,
         },
     }
+}
+
+const REPORTED: Said = Said { word: "reported by a file", rests_on: String::new(), tone: Tone::Plain };
+
+/// A proof that its record does not show.
+fn reported(found: &Evidence<'_>, cuts: &str, record: &str) -> String {
+    let why = match record {
+        "" => "names no record".to_string(),
+        record => format!("names the record {record}, which is not there or does not show it"),
+    };
+    format!("{} in {cuts}, says .evidence/proofs.toml, which {why}", found.reached)
 }
 
 fn without_ordered_names(found: &Evidence<'_>) -> String {
@@ -71,7 +91,11 @@ pub fn plain(findings: &Findings<'_>, contender: usize) -> (&'static str, Option
         return (tier.word(), None);
     }
     match findings.circumstances.evidence(contender).filter(|found| found.reached == tier) {
-        Some(found) => (if found.here { "proved-here" } else { "proved-elsewhere" }, Some(found.cuts)),
+        Some(found) => match found.place {
+            Place::Here(_) => ("proved-here", Some(found.cuts)),
+            Place::Elsewhere => ("proved-elsewhere", Some(found.cuts)),
+            Place::Reported(_) => ("reported", Some(found.cuts)),
+        },
         None => ("documented", None),
     }
 }
@@ -104,9 +128,9 @@ pub fn sentence(findings: &Findings<'_>) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn found(here: bool, reached: Tier) -> Evidence<'static> {
+    fn found(place: Place<'static>, reached: Tier) -> Evidence<'static> {
         let (version, date) = ("Engine 1.2", "2026-11-21");
-        Evidence { here, reached, cuts: 2222, posix: [2222, 0], one_process: false, version, date }
+        Evidence { place, reached, cuts: 2222, posix: [2222, 0], one_process: false, version, date }
     }
 
     #[test]
@@ -116,25 +140,33 @@ mod tests {
             format!("{}: {}", said.word, said.rests_on)
         };
         assert_eq!(words(Tier::Durable, None), "only documented: ");
-        let here = found(true, Tier::Durable);
+        let here = found(Place::Here("r"), Tier::Durable);
         assert_eq!(
             words(Tier::Durable, Some(&here)),
-            "proved here: 0 of 2,222 simulated power cuts left less, so below 0.1 %; Engine 1.2, 2026-11-21"
+            "proved here: 0 of 2,222 simulated power cuts left less, so below 0.1 %; Engine 1.2, 2026-11-21, record r"
         );
-        let alone = Evidence { one_process: true, ..found(true, Tier::Durable) };
+        let alone = Evidence { one_process: true, ..found(Place::Here("r"), Tier::Durable) };
         assert!(words(Tier::Durable, Some(&alone)).contains("0 of 2,222 simulated power cuts of one process left"));
-        let unordered = Evidence { cuts: 44, posix: [44, 19], ..found(true, Tier::Durable) };
+        let unordered = Evidence { cuts: 44, posix: [44, 19], ..found(Place::Here("r"), Tier::Durable) };
         assert!(words(Tier::Durable, Some(&unordered)).contains(
             "0 of 44 simulated power cuts left less, so below 6.8 %; on file systems without ordered names 19 of 44 left less; "
         ));
         assert_eq!(
             words(Tier::Unsafe, Some(&here)),
-            "only documented: not seen here in 2,222 simulated power cuts, so below 0.1 %; Engine 1.2, 2026-11-21"
+            "only documented: not seen here in 2,222 simulated power cuts, so below 0.1 %; Engine 1.2, 2026-11-21, record r"
         );
-        let elsewhere = found(false, Tier::Bounded);
+        let elsewhere = found(Place::Elsewhere, Tier::Bounded);
         assert!(words(Tier::Bounded, Some(&elsewhere)).starts_with("proved elsewhere: 0 of 2,222"));
         assert!(words(Tier::Durable, Some(&elsewhere)).starts_with("contradicted: only bounded elsewhere"));
-        let lost = found(true, Tier::Unsafe);
+        let forged = Evidence { cuts: 999_999, ..found(Place::Reported("r"), Tier::Durable) };
+        for tier in [Tier::Durable, Tier::Bounded, Tier::Unsafe] {
+            assert_eq!(
+                words(tier, Some(&forged)),
+                "reported by a file: durable in 999,999 simulated power cuts, says .evidence/proofs.toml, which names the record r, \
+                 which is not there or does not show it"
+            );
+        }
+        let lost = found(Place::Here("r"), Tier::Unsafe);
         assert!(words(Tier::Unsafe, Some(&lost)).starts_with("proved here: 2,222 simulated power cuts; "));
     }
 }
