@@ -65,18 +65,30 @@ fn a_server_that_does_not_sync_is_found_where_flushes_are_counted() {
     assert_eq!(report.contains(BY_ITS_REPORT), !counted, "{report}");
     let accused: Vec<_> = trials.iter().filter(|trial| said(trial, Invalid::NotCredible, "")).collect();
     assert!(trials.len() == 2 && accused.is_empty(), "{accused:?}");
+    for contender in ["postgres durable", "mariadb durable"] {
+        if !counted {
+            println!("NOT VERIFIED: a sync flushes no disk here, as the kernel counts");
+        } else if !(0..TRIES).any(|_| is_found(contender)) {
+            println!("NOT VERIFIED: other programs flushed the disk as often as {contender} says that it did");
+        }
+    }
+}
+
+/// Other tests flush the disk, too.
+const TRIES: u32 = 5;
+
+/// Whether a trial on a server that does not sync has that reason. It may lack it only if others flushed the disk often enough.
+fn is_found(contender: &str) -> bool {
     let place = Place::new();
     let bin = servers_that_do_not_sync(&place);
-    let (trials, report) = durable(&place, Some(&bin), &["--only", "*s durable", "--only", "mariadb durable"]);
-    assert_eq!(trials.len(), 2, "{report}");
-    if !counted {
-        println!("NOT VERIFIED: a sync flushes no disk here, as the kernel counts");
-        return;
-    }
-    for trial in &trials {
-        let words = "since the server's start: the server does not sync";
-        assert!(said(trial, Invalid::NotCredible, words), "{}: {:?}", trial.contender, trial.invalid);
-    }
+    let (trials, report) = durable(&place, Some(&bin), &["--only", contender]);
+    assert_eq!(trials.len(), 1, "{report}");
+    let found = said(&trials[0], Invalid::NotCredible, "since the server's start: the server does not sync");
+    let syncs = trials[0].server.as_ref().and_then(|server| server.syncs).expect("it reports syncs");
+    let at_once = if contender.starts_with("postgres") { 1 } else { 4 };
+    let hidden = syncs.flushes.is_some_and(|flushes| flushes * at_once >= syncs.count);
+    assert!(found || hidden, "{contender}: {syncs:?}, {:?}", trials[0].invalid);
+    found
 }
 
 /// The command of the real worker with a fault.
