@@ -13,10 +13,7 @@ fn a_connection_is_named_by_its_first_thread_and_not_as_a_thread() {
         words(&finding, &|pid| pid.to_string(), &thread).evidence
     };
     let with_statements = said(Some("COMMIT"), true);
-    assert!(
-        with_statements.ends_with("Seen in \"COMMIT\" (the connection of thread 9)."),
-        "{with_statements}"
-    );
+    assert!(with_statements.ends_with("Seen in \"COMMIT\" (the connection of thread 9)."), "{with_statements}");
     let without = said(None, false);
     assert!(without.ends_with("Seen in thread 9."), "{without}");
 }
