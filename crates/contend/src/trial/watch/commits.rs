@@ -52,6 +52,10 @@ impl Commits {
         Some(Self { from, began_ns: monotonic_ns(), counted: Counted { own, of, ..Counted::default() } })
     }
 
+    pub fn are_readable(&self) -> bool {
+        self.from.is_ok()
+    }
+
     /// Starts to read the counters of files, once clients have been told to start. Those of servers are read already.
     pub fn work_begins(&mut self) -> Result<()> {
         if let Ok(From::Files { counters, meanwhile, .. }) = &mut self.from {
