@@ -15,7 +15,9 @@ pub fn files(dir: &Path, extensions: &[&str]) -> Vec<PathBuf> {
         let (path, name) = (entry.path(), entry.file_name());
         let name = name.to_string_lossy();
         if path.is_dir() {
-            if !["target", ".git", "results", "node_modules"].contains(&name.as_ref()) {
+            // Directories of checks that run at the same time.
+            let is_made = [".check-report.", ".ci-results."].iter().any(|made| name.starts_with(made));
+            if !is_made && !["target", ".git", "results", "node_modules"].contains(&name.as_ref()) {
                 found.extend(files(&path, extensions));
             }
         } else if extensions.iter().any(|e| name.ends_with(e)) {
