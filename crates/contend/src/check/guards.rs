@@ -148,8 +148,8 @@ pub fn crowded(clients: usize, processors: u32, busy_ns: u64, window_ns: u64) ->
     clients > processors as usize && window_ns > 0 && busy_ns >= PROCESSORS_BUSY * capacity_ns
 }
 
-/// CPU time of the programs of a trial that were given so many processors, which could not have been used there in that time.
-/// `processes`: about how many there are; the kernel rounds the time of each to ticks.
+/// A reason if the programs of a trial used more CPU time than the processors that they were given have in `time_ns`.
+/// `processes`: about how many programs there are; the kernel rounds the time of each to ticks.
 pub fn beyond_processors(cpu_ns: u64, processors: usize, time_ns: u64, processes: usize) -> Option<Reason> {
     const ROUNDED_NS: u64 = 20_000_000;
     const MOST: f64 = 1.05;

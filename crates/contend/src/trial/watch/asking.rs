@@ -20,7 +20,8 @@ const PART: u32 = 100;
 /// Longest time for the first answer, and for the last one.
 const ANSWER_TIME: Duration = Duration::from_secs(30);
 
-/// Largest difference between two comparisons of the wall clock with the monotonic one, of a clock that nobody set meanwhile.
+/// Two comparisons of the wall clock with the monotonic clock that differ by more than this show that the wall clock was set
+/// between them.
 const CLOCKS_APART_NS: i64 = 100_000;
 
 /// A thread that reads a server's count. It ends when this is dropped, once the server has answered.
