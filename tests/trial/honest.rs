@@ -3,7 +3,7 @@
 //! one model and one journal of each driver.
 
 use crate::support::workers::needed;
-use crate::support::{Bench, wrong_in};
+use crate::support::{Bench, sound, wrong_in};
 use contend::engine::Driver;
 use contend::engine::workers;
 use contend::outcome::reason::Invalid;
@@ -86,4 +86,29 @@ fn honest_trials_of_all_drivers_are_believed() {
 #[ignore = "minutes; `make verify` runs it"]
 fn honest_trials_of_the_drivers_of_servers_are_believed() {
     are_believed(&["postgres", "mariadb"]);
+}
+
+/// A database that no client opens has with WAL no file that counts.
+#[test]
+fn databases_without_clients_are_not_counted() {
+    let bench = Bench::new();
+    fs::write(
+        bench.path("workload.toml"),
+        "about = 'Four databases'\ndatabases = 4\n[scale]\nentries = 20\n\
+         [table.entry]\nddl = 'CREATE TABLE entry (id INTEGER PRIMARY KEY, text TEXT NOT NULL)'\nrows = 'entries'\n\
+         [table.entry.columns]\nid = { serial = 1 }\ntext = { words = 3 }\n\
+         [transaction.add]\nkind = 'write'\n[[transaction.add.step]]\nsql = 'INSERT INTO entry (text) VALUES (:now)'\nrows = 1\n\
+         [role.writer]\nprocesses = 1\nclients = 2\nmix = { add = 1 }\n\
+         [[invariant]]\nname = 'entries'\nsql = 'SELECT count(*) FROM entry'\nequals = 'rows.entry + committed.add'\n",
+    )
+    .expect("written");
+    fs::write(
+        bench.path("study.toml"),
+        "question = 'Are two clients of four databases believed?'\nworkload = 'workload.toml'\nkind = 'load'\n\
+         headline = 'throughput_ops_per_s'\nrounds = 1\ndescribes = true\n[load]\nwindow = '300ms'\n\
+         [[contender]]\nengine = 'sqlite'\nsettings = { journal_mode = 'wal', busy_timeout = 5000 }\n",
+    )
+    .expect("written");
+    let record = bench.path("record");
+    sound(&record, || bench.contend(&["run", "study.toml", "--out", "record", "--quiet"]));
 }

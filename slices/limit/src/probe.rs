@@ -39,11 +39,11 @@ pub struct Sought<'s> {
     pub reference: &'s mut Reference,
 }
 
-/// Rate and window of the probe whose answers are compared with: 200 answers, at a rate that a slow service carries, too. With
-/// them a difference is seen from an eighth of the answers on. Outside of a search only this probe has a rate.
+/// Rate and longest window of the probe whose answers are compared with: up to 200 answers, at a rate that a slow service carries,
+/// too. With 200 a difference is seen from an eighth of the answers on. Outside of a search only this probe has a rate.
 pub const REFERENCE_PER_S: f64 = 10.0;
 const REFERENCE_NS: u64 = 20_000_000_000;
-/// Most windows of that probe: a user who asks for short windows does not wait for 200 answers.
+/// Most windows of that probe: with short windows a search does not wait for 200 answers.
 const REFERENCE_WINDOWS: u64 = 8;
 /// Most such probes, if one does not count.
 const REFERENCES_MAX: u32 = 3;

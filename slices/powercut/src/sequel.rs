@@ -17,11 +17,11 @@ use contend::outcome::reason::{Invalid, crashes_count};
 use contend::record::model::Trial;
 use contend::record::store::TrialWriter;
 use contend::trial::bench::Bench;
+use contend::trial::clock::monotonic_ns;
 use contend::trial::note::Note;
 use contend::trial::stage::Stage;
 use contend::trial::workers::admin::Admin;
 use contend::trial::workers::crew::Failure;
-use contend::trial::workers::process::monotonic_ns;
 use contend_powercut::replay::MODELS_VERSION;
 use std::path::Path;
 

@@ -17,7 +17,7 @@ use crate::target::{Database, FileId, find, lock_filter};
 use crate::text::Texts;
 use crate::users::Users;
 use anyhow::{Context, Result};
-use contend::trial::workers::process::monotonic_ns;
+use contend::trial::clock::monotonic_ns;
 use contend::workload::without_values;
 use std::collections::{HashMap, HashSet};
 use std::path::Path;

@@ -72,7 +72,7 @@ pub fn deepest() -> (Depth, Option<Limit>) {
 }
 
 /// The clock of the events.
-pub use contend::trial::workers::process::monotonic_ns as now_ns;
+pub use contend::trial::clock::monotonic_ns as now_ns;
 
 /// Interval between polls of the sources.
 pub const POLL: Duration = Duration::from_millis(20);

@@ -157,8 +157,8 @@ pub fn beyond_processors(cpu_ns: u64, processors: usize, time_ns: u64, processes
     (cpu_ns as f64 > could_ns).then(|| {
         let [used, time] = [cpu_ns, time_ns].map(|ns| ns as f64 / 1e9);
         Invalid::Processors.because(format!(
-            "the programs of the trial used {used:.2} s of processor time in {time:.2} s, more than {processors} of the \
-             processors have"
+            "the programs of the trial used {used:.2} s of processor time in {time:.2} s, more than is possible on as many \
+             processors as contend gave them ({processors})"
         ))
     })
 }

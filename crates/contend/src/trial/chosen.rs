@@ -6,6 +6,7 @@
 use crate::record::model::{Finished, Overhead, Run, ScenarioInfo, Slot};
 use crate::record::store::{Record, RecordWriter};
 use crate::study::model::{Condition, Study};
+use crate::trial::clock::monotonic_ns;
 use crate::trial::data::cache::{self, Bases};
 use crate::trial::data::disk;
 use crate::trial::dialect::{one_per_engine, under_conditions};
@@ -21,7 +22,6 @@ use crate::trial::session::{Common, Session};
 use crate::trial::site::Site;
 use crate::trial::stop::Cancelled;
 use crate::trial::workers::admin::Admin;
-use crate::trial::workers::process::monotonic_ns;
 use crate::trial::{overhead, programs, resume, trial};
 use crate::workload::{self, Asked, Dialects, Workload};
 use anyhow::{Context, Result};

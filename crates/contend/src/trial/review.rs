@@ -19,6 +19,7 @@ use crate::record::model::{Reason, RoleClients, ServerInfo, Trial, WorkerInfo};
 use crate::record::store::read_samples;
 use crate::study::model::{Contender, Tier};
 use crate::trial::bench::Bench;
+use crate::trial::clock::{MINUTE_NS, monotonic_ns};
 use crate::trial::data::disk::SyncProbe;
 use crate::trial::over_http::THREADS;
 use crate::trial::plans::Sql;
@@ -359,6 +360,7 @@ impl Review<'_> {
         let surely = commits::surely(&sql.transactions, &sql.statements);
         let with = Compared {
             clients: self.clients().count() as u64,
+            minutes: monotonic_ns().saturating_sub(self.ran.start_ns) / MINUTE_NS,
             surely: if as_planned { surely } else { vec![] },
             durable: self.stage.contender.tier == Tier::Durable,
             flushes: probe.flush,

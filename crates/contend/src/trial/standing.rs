@@ -10,10 +10,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// What contend gave itself, on the thread that starts programs.
 static GIVEN: Mutex<Option<Given>> = Mutex::new(None);
 
+/// Most programs that a change names, the last ones.
+const STARTED_MOST: usize = 8;
+
 struct Given {
     thread: i32,
     standing: Standing,
-    /// Programs that were started since the last [`changes`].
+    /// The last programs that were started since [`changes`].
     started: Vec<String>,
     changes: Vec<String>,
 }
@@ -146,6 +149,8 @@ pub fn restore() {
 pub fn started(program: &str, pid: u32) {
     if let Some(given) = own(&mut given()) {
         given.started.push(format!("{program} (process {pid})"));
+        let surplus = given.started.len().saturating_sub(STARTED_MOST);
+        given.started.drain(..surplus);
     }
 }
 
@@ -160,8 +165,9 @@ pub fn changes() -> Result<Vec<String>> {
     given.started.clear();
     if let Some(left) = given.standing.difference(&Standing::now()?) {
         bail!(
-            "contend itself has {left}, set by another process, and may not change it back, so it cannot measure further; \
-             start it again (a run: with --resume), and let only contend set processors and priorities"
+            "contend itself has {left}, and may not change it back, so it cannot measure further. Another process has set it, \
+             or the limits of a container or the processors of the machine have changed. Start it again (a run: with \
+             --resume), and let only contend set processors and priorities"
         );
     }
     Ok(std::mem::take(&mut given.changes))

@@ -120,7 +120,7 @@ pub fn window(
     let sampler = sampler(bench, stage, crew.pids(), started.collect())?;
     let is_local = disk::is_local(&bench.disk.file_system);
     let commits = if keeps_open(bench, stage) { Commits::begin(stage, is_local, fresh) } else { None };
-    // What serves may open its connections with the first request.
+    // A serving worker may open its connections with the first request.
     let mut commits = commits.filter(|commits| serving.is_none() || commits.are_readable());
     let (wall, start_ns) = (WallClock::read(), crew.start());
     if let Some(commits) = &mut commits {

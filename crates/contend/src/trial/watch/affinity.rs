@@ -8,6 +8,9 @@ use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_getaffinity};
 use std::sync::{Mutex, PoisonError};
 
+/// Flag of the kernel's own threads for io_uring, which it chooses processors for.
+const IO_WORKER: u32 = 0x10;
+
 /// Programs of a trial, and the first thread that was found on other processors.
 #[derive(Debug)]
 pub struct Affinity {
@@ -38,7 +41,7 @@ impl Affinity {
     fn difference(&self, process: &Process) -> Option<String> {
         process.tasks().ok()?.flatten().find_map(|thread| {
             let allowed = sched_getaffinity(Pid::from_raw(thread.tid)).ok().filter(|allowed| *allowed != self.given)?;
-            let name = thread.stat().map_or(String::new(), |stat| stat.comm);
+            let name = thread.stat().ok().filter(|stat| stat.flags & IO_WORKER == 0)?.comm;
             let (process, thread) = (process.pid, thread.tid);
             let of = if thread == process { String::new() } else { format!("thread {thread} of ") };
             let (allowed, given) = (listed(&allowed), listed(&self.given));

@@ -2,16 +2,15 @@
 
 use crate::check::commits::Counted;
 use crate::engine::Counts;
+use crate::trial::clock::{MINUTE_NS, monotonic_ns};
 use crate::trial::data::fresh::Fresh;
 use crate::trial::stage::Stage;
 use crate::trial::watch::asking::Asking;
 use crate::trial::watch::counters::{Counters, Meanwhile, Places};
 use crate::trial::workers::admin::script_target;
-use crate::trial::workers::process::monotonic_ns;
 use anyhow::{Error, Result};
+use std::collections::BTreeSet;
 use std::sync::Arc;
-
-const MINUTE_NS: u64 = 60_000_000_000;
 
 /// Source of the counters.
 enum From {
@@ -37,7 +36,11 @@ impl Commits {
             (Some(counts), ..) => {
                 let compared = is_local && !stage.setup.only_read;
                 let touched = (counts.touched_by_each)(&stage.contender.settings).filter(|_| compared);
-                let opened = Counters::open(counts, &fresh.databases, touched);
+                let used: BTreeSet<u32> =
+                    stage.round.workers.iter().flat_map(|drawn| &drawn.clients).map(|client| client.database).collect();
+                // The others have no connection, and so with WAL no file that counts.
+                let databases = used.iter().filter_map(|database| fresh.databases.get(*database as usize));
+                let opened = Counters::open(counts, databases, touched);
                 let files =
                     |counters| From::Files { counters: Arc::new(counters), meanwhile: None, places: Places::default() };
                 (opened.map(files), 0, Counts::Transactions)

@@ -4,9 +4,9 @@ use crate::check::commits::Reading;
 use crate::check::journal::{JournalCheck, Trace};
 use crate::engine::FileCommits;
 use crate::engine::wal::companion;
+use crate::trial::clock::monotonic_ns;
 use crate::trial::watch::machine::file_time_ns;
 use crate::trial::watch::pauses::Pauses;
-use crate::trial::workers::process::monotonic_ns;
 use anyhow::{Context, Result, bail};
 use contend_wire::database::Database;
 use std::fs::File;
@@ -18,7 +18,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// Mean pause between two readings of [`FILES`] files while clients work; it grows with their number. A reading makes
-/// three system calls for each file and four more with a rollback journal, so this costs about a thousandth of a processor.
+/// three system calls for each file and two more with a rollback journal, so this costs about a thousandth of a processor.
 const EVERY: Duration = Duration::from_millis(10);
 const FILES: usize = 2;
 
@@ -62,8 +62,12 @@ pub struct Seen {
 impl Counters {
     /// # Errors
     /// The file that has no readable count.
-    pub fn open(counts: &'static FileCommits, databases: &[Database], touched: Option<&str>) -> Result<Self> {
-        let each = databases.iter().map(|database| Counter::open(counts, database, touched));
+    pub fn open<'d>(
+        counts: &'static FileCommits,
+        databases: impl IntoIterator<Item = &'d Database>,
+        touched: Option<&str>,
+    ) -> Result<Self> {
+        let each = databases.into_iter().map(|database| Counter::open(counts, database, touched));
         Ok(Self { each: each.collect::<Result<_>>()?, counts })
     }
 

@@ -1,9 +1,9 @@
 //! A program in its own process group. It is ended with all that it has started, even if the tool is killed.
 
+use crate::trial::clock::monotonic_ns;
 use crate::trial::stop::Cancelled;
 use crate::trial::watch::janitor::Janitor;
 use crate::trial::watch::orphans;
-use crate::trial::workers::process::monotonic_ns;
 use anyhow::{Context, Result, ensure};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid};

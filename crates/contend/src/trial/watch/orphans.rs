@@ -173,8 +173,8 @@ fn waited_for_ns() -> u64 {
 fn refuse_foreign(foreign: &[String]) -> Result<()> {
     ensure!(
         foreign.is_empty(),
-        "a command left {} running as another user, so contend cannot end what would take time from later measurements; \
-         end it, and let the command end what it starts",
+        "{} was left running as another user, so contend cannot end what would take time from later measurements; end it, and \
+         let its program end what it starts",
         foreign.join(", ")
     );
     Ok(())
@@ -188,6 +188,6 @@ mod tests {
     fn a_process_that_may_not_be_killed_is_named() {
         assert!(refuse_foreign(&[]).is_ok());
         let said = refuse_foreign(&["postgres (process 4711)".to_string()]).expect_err("another user's").to_string();
-        assert!(said.starts_with("a command left postgres (process 4711) running as another user"), "{said}");
+        assert!(said.starts_with("postgres (process 4711) was left running as another user"), "{said}");
     }
 }

@@ -10,7 +10,7 @@ use super::usage::{self, MachineTime, Usage, machine_time};
 use crate::check::kernel::Kernel;
 use crate::engine::Part;
 use crate::record::model::Used;
-use crate::trial::workers::process::monotonic_ns;
+use crate::trial::clock::monotonic_ns;
 use procfs::process::{FDTarget, Process, Task};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

@@ -1,6 +1,6 @@
 //! Processor time, memory, writes and context switches of processes, from /proc.
 
-use crate::trial::workers::process::monotonic_ns;
+use crate::trial::clock::monotonic_ns;
 use procfs::CurrentSI;
 use procfs::process::Process;
 

@@ -4,7 +4,7 @@
 
 use crate::engine::{self, Driver};
 use crate::study::model::Contender;
-pub use crate::trial::clock::monotonic_ns;
+use crate::trial::clock::monotonic_ns;
 use crate::trial::itself;
 use crate::trial::secret::keep_from;
 use crate::trial::watch::orphans;

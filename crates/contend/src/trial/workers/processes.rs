@@ -2,8 +2,9 @@
 //! have simulated workers with a virtual clock.
 
 use crate::check::heard::Stopped;
+use crate::trial::clock::monotonic_ns;
 use crate::trial::watch::janitor::Janitor;
-use crate::trial::workers::process::{Event, Launch, Nothing, Worker, monotonic_ns, next};
+use crate::trial::workers::process::{Event, Launch, Nothing, Worker, next};
 use anyhow::Result;
 use contend_wire::handshake::ToolLine;
 use std::path::{Path, PathBuf};
