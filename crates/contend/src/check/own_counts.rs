@@ -9,13 +9,15 @@ use contend_wire::sample::Sample;
 /// Transactions that are rolled back without a failed attempt, for each client: a driver may end a read of settings so.
 const ROLLBACKS_OF_CLIENT: u64 = 10;
 
-/// The same for the server itself, such as a cancelled autovacuum, and for the tool's own sessions.
+/// The same for each begun minute for the server itself, such as a cancelled autovacuum, and for the tool's own sessions.
 const ROLLBACKS_MORE: u64 = 50;
 
 /// What the counts are compared with.
 #[derive(Debug, Clone, Default)]
 pub struct Compared {
     pub clients: u64,
+    /// Whole minutes in which the counts grew.
+    pub minutes: u64,
     /// Whether each transaction commits a change for sure if it is acknowledged.
     pub surely: Vec<bool>,
     /// Whether a commit waits for the disk.
@@ -71,8 +73,8 @@ impl OwnCountsCheck {
             return None;
         };
         Some(Invalid::NotCredible.because(format!(
-            "{what}, and the disk was flushed {flushes} times since the server's start: the server does not sync (a library such as \
-             libeatmydata in its start, or a changed server)"
+            "{what} since the clients started, and the disk was flushed {flushes} times since the server started: the server does \
+             not sync (a library such as libeatmydata in its start, or a changed server)"
         )))
     }
 
@@ -100,7 +102,7 @@ impl OwnCountsCheck {
 
     /// Whether transactions were rolled back that no sample has.
     fn rolled_back(&self) -> Option<Reason> {
-        let allowed = self.failed + ROLLBACKS_MORE + ROLLBACKS_OF_CLIENT * self.with.clients;
+        let allowed = self.failed + ROLLBACKS_MORE * (1 + self.with.minutes) + ROLLBACKS_OF_CLIENT * self.with.clients;
         let rolled_back = self.counts.rolled_back.filter(|count| *count > allowed)?;
         Some(Invalid::Accounts.because(format!(
             "the server rolled back {rolled_back} transactions, and {} attempts failed in the samples: attempts that failed were left \
@@ -117,7 +119,8 @@ mod tests {
 
     /// Reasons of two clients with this number of acknowledged inserts, and of failed attempts.
     fn found(counts: OwnCounts, durable: bool, inserts: u64, failed: u64) -> Vec<String> {
-        let with = Compared { clients: 2, surely: vec![true, false], durable, flushes: true, syncs_at_once: 1 };
+        let with =
+            Compared { clients: 2, minutes: 0, surely: vec![true, false], durable, flushes: true, syncs_at_once: 1 };
         let mut check = OwnCountsCheck::new(counts, with);
         let sample = |transaction, code_space| Sample {
             client: 7,
@@ -150,13 +153,15 @@ mod tests {
         assert_eq!(found(KEPT, true, 20, 0), [""; 0]);
         let words = found(OwnCounts { flushes: Some(9), ..KEPT }, false, 0, 0);
         assert!(
-            words[0].starts_with("not-credible: the server reports 10 syncs, and the disk was flushed 9"),
+            words[0].starts_with(
+                "not-credible: the server reports 10 syncs since the clients started, and the disk was flushed 9"
+            ),
             "{words:?}"
         );
         let few = OwnCounts { syncs: Some(1), sessions: None, flushes: Some(3), ..KEPT };
         assert_eq!(found(few, true, 6, 0), [""; 0], "one flush serves each client once");
         let words = found(few, true, 7, 0);
-        assert!(words[0].contains("the samples have 7 durable commits of 2 clients, and the disk was"), "{words:?}");
+        assert!(words[0].contains("the samples have 7 durable commits of 2 clients since"), "{words:?}");
         assert_eq!(found(few, false, 7, 0), [""; 0], "its commits do not wait");
         assert_eq!(found(OwnCounts { flushes: None, ..KEPT }, true, 20, 0), [""; 0], "nothing is known");
         let through = OwnCounts { syncs: None, flushes: Some(0), ..KEPT };

@@ -107,9 +107,11 @@ const SERVER: Server = Server {
     write_back_ns: 100_000_000,
     // Syncs of the log only. If each write is a sync, the server counts none (manual, `pg_stat_wal`). A session's are counted before
     // it is no longer listed, from version 15 on. Statistics are reset when the server recovers from a crash of a session.
-    own_counts: "WITH kept AS (SELECT CASE WHEN current_setting('wal_sync_method') NOT LIKE 'open%' THEN wal_sync END AS syncs, \
+    // Version 18 does not count syncs here, and version 13 has no such view.
+    own_counts: "WITH kept AS (SELECT CASE WHEN current_setting('wal_sync_method') NOT LIKE 'open%' \
+        THEN (to_jsonb(w) ->> 'wal_sync')::bigint END AS syncs, \
         current_setting('server_version_num')::int >= 150000 \
-        AND stats_reset < pg_postmaster_start_time() + interval '10 s' AS whole FROM pg_stat_wal) \
+        AND stats_reset < pg_postmaster_start_time() + interval '10 s' AS whole FROM pg_stat_wal AS w) \
         SELECT syncs, CASE WHEN whole THEN (SELECT count(*) FROM pg_stat_activity \
         WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()) END, NULL, \
         CASE WHEN whole THEN (SELECT sum(xact_rollback)::bigint FROM pg_stat_database) END FROM kept",
