@@ -391,7 +391,7 @@ fn a_command_that_changes_processors_or_priority_of_contend_ends_the_gate() {
     let bench = Bench::new();
     let fixed = ["gate", "--a", "true", "--warm-up", "0", "--rounds", "2", "--b"];
     let nice = bench.contend(&[&fixed[..], &["renice -n 3 -p $PPID", "--out", "nice"]].concat()).exits(2);
-    // Who may not lower it again is asked to begin again.
+    // Without the right to lower it again, contend ends with an error.
     let (restored, not) = ("while B ran, in round 1, contend itself had nice value", "may not change it back");
     assert!(nice.err.contains(restored) || nice.err.contains(not), "{}", nice.err);
     assert!(read(&bench.path("nice/gate.toml")).contains("ended = \"failed\""));

@@ -20,7 +20,9 @@ fn parts(source: &Source, variant: Variant) -> Vec<Study> {
 
 /// Whether anybody published figures of it; without them a study has tables of corrected figures only.
 fn has_published(source: &Source) -> bool {
-    source.text.contains("\npublished = [")
+    let study: Table = source.text.parse().expect("TOML");
+    let parts = study.get("part").and_then(Value::as_table).into_iter().flat_map(Table::values);
+    parts.filter_map(Value::as_table).chain([&study]).any(|part| part.contains_key("published"))
 }
 
 /// Name of the corrected variant for a published name.

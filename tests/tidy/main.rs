@@ -168,6 +168,21 @@ fn processes_clocks_and_files_are_used_only_where_allowed() {
     assert_none(problems);
 }
 
+/// Slices whose programs run in no trial.
+const WITHOUT_TRIALS: &[&str] = &["capture", "shim", "watch"];
+
+#[test]
+fn programs_of_a_run_are_started_where_they_are_known_as_its_own() {
+    let of_runs = slice_files().into_iter().filter(|(slice, _)| !WITHOUT_TRIALS.contains(&slice.as_str()));
+    let (own, others): (Vec<_>, Vec<_>) = tool_files()
+        .into_iter()
+        .chain(of_runs)
+        .filter(|(_, path)| code(path).contains(".spawn()"))
+        .partition(|(_, path)| path.ends_with("trial/watch/orphans.rs"));
+    assert_eq!(own.len(), 1, "the place must be found");
+    assert_none(others.iter().map(|(_, path)| format!("{}: `.spawn()`: use orphans::spawn", path.display())).collect());
+}
+
 #[test]
 fn slices_and_the_worker_use_reserved_words_only_where_allowed() {
     let mut problems = vec![];

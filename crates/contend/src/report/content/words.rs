@@ -158,7 +158,7 @@ pub fn tier(findings: &Findings<'_>, tier: Tier) -> (String, String) {
         (true, _) => " (not on this file system)".to_string(),
         (false, true) => String::new(),
         (false, false) => {
-            format!(" ({}: by the server's report, no flushes of the disk were counted)", labels(&unseen))
+            format!(" ({}: syncs not seen from outside)", labels(&unseen))
         }
     };
     (tier.word().to_string(), format!("{}{but}", tier.promise()))
