@@ -215,12 +215,7 @@ impl Manifest {
 
     /// The command that captures the program again, with its values: `contend capture --values=full -- python3 'my app.py'`.
     pub fn with_values(&self) -> String {
-        let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=@%+,".contains(c);
-        let word = |word: &String| match !word.is_empty() && word.chars().all(is_plain) {
-            true => word.clone(),
-            false => format!("'{}'", word.replace('\'', r"'\''")),
-        };
-        let words: Vec<String> = self.command.iter().map(word).collect();
+        let words: Vec<String> = self.command.iter().map(|word| contend::cli::quoted(word)).collect();
         format!("contend capture --values=full -- {}", words.join(" "))
     }
 

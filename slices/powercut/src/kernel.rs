@@ -6,6 +6,7 @@ use crate::keys::Wanted;
 use crate::place::WorkDir;
 use crate::results::{KernelCuts, Powercut};
 use anyhow::{Context, Result, bail};
+use contend::cli::quoted;
 use contend::engine;
 use contend::study::SplitMix64;
 use contend::trial::bench::Bench;
@@ -302,11 +303,6 @@ fn split(line: &str) -> Vec<&str> {
     line.split_whitespace().collect()
 }
 
-/// Quotes a word for the shell.
-fn quoted(word: &str) -> String {
-    format!("'{}'", word.replace('\'', "'\\''"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -321,10 +317,5 @@ mod tests {
         for broken in ["failed cannot open /mnt/db: file is not a database", "found x"] {
             assert_eq!(judged(90, broken), (90, Some(broken.to_string())));
         }
-    }
-
-    #[test]
-    fn words_reach_the_shell_as_they_are() {
-        assert_eq!(quoted("PRAGMA x = 'it''s'"), r"'PRAGMA x = '\''it'\'''\''s'\'''");
     }
 }

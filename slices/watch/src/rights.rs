@@ -1,5 +1,6 @@
 //! The command that runs contend with all rights: what a user without them should enter next.
 
+use contend::cli::{arguments, quoted};
 use std::path::Path;
 
 /// Programs that run another one as root.
@@ -12,7 +13,7 @@ pub fn command() -> Option<String> {
         return None;
     }
     let program = std::env::current_exe().map_or("contend".to_string(), |path| path.display().to_string());
-    let words: Vec<String> = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+    let words: Vec<String> = arguments().skip(1).collect();
     let search = std::env::var_os("PATH").unwrap_or_default();
     let is_there = |name: &&str| std::env::split_paths(&search).any(|dir| dir.join(name).is_file());
     Some(of(AS_ROOT.into_iter().find(is_there), &program, &words))
@@ -30,15 +31,6 @@ fn of(as_root: Option<&str>, program: &str, words: &[String]) -> String {
     };
     let command = format!("{} watch {words}", quoted(program));
     as_root.map_or_else(|| format!("su -c {}", quoted(&command)), |as_root| format!("{as_root} {command}"))
-}
-
-/// A word as a shell takes it.
-fn quoted(word: &str) -> String {
-    let is_plain = |c: char| c.is_alphanumeric() || "-_./=:,@%+".contains(c);
-    if !word.is_empty() && word.chars().all(is_plain) {
-        return word.to_string();
-    }
-    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 /// Whether a file or directory is there and closed to this user.

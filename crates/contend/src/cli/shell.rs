@@ -35,6 +35,15 @@ pub fn arguments() -> impl Iterator<Item = String> {
     std::env::args_os().map(|arg| arg.to_string_lossy().into_owned())
 }
 
+/// A word as a shell takes it: in quotes if it needs them.
+pub fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "-_./=:,@%+".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word.to_string();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
 /// How standard output is written: on a terminal as wide as that, and coloured unless the user does not want it
 /// (<https://no-color.org>); into a pipe as into a file.
 pub fn style() -> Style {
@@ -80,4 +89,26 @@ pub fn is_broken_pipe(error: &anyhow::Error) -> bool {
         .chain()
         .filter_map(|cause| cause.downcast_ref::<std::io::Error>())
         .any(|cause| cause.kind() == std::io::ErrorKind::BrokenPipe)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::quoted;
+
+    #[test]
+    fn words_reach_the_shell_as_they_are() {
+        for (word, shown) in [
+            ("--to=postgres://me@db:5432/app", "--to=postgres://me@db:5432/app"),
+            ("Größe.db", "Größe.db"),
+            ("", "''"),
+            ("my app.py", "'my app.py'"),
+            ("a?b&c~", "'a?b&c~'"),
+            ("''", r"''\'''\'''"),
+            ("PRAGMA x = 'it''s'", r"'PRAGMA x = '\''it'\'''\''s'\'''"),
+        ] {
+            assert_eq!(quoted(word), shown);
+            let said = std::process::Command::new("sh").args(["-c", &format!("printf %s {shown}")]).output();
+            assert_eq!(said.expect("a shell").stdout, word.as_bytes());
+        }
+    }
 }
