@@ -69,6 +69,7 @@ fn a_statement_on_the_server_reaches_no_other_file() {
                 [&["migrate", &dsn, "--to", if further.is_empty() { "back.db" } else { "dry.db" }], further].concat();
             let said = server.place.contend(&args).exits(0);
             assert!(said.out.contains("index i: its statement on the server does something else"), "{said:?}");
+            assert!(!format!("{said:?}").contains("geheim"), "{said:?}");
         }
         let back = Connection::open(server.path("back.db")).expect("a database");
         let count = |sql: &str| back.query_row(sql, (), |row| row.get::<_, i64>(0)).expect("read");

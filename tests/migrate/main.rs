@@ -61,7 +61,9 @@ impl Server {
     }
 
     fn migrates_back(&self, to: &str) -> Said {
-        self.place.contend(&["migrate", &self.dsn(), "--to", to])
+        let said = self.place.contend(&["migrate", &self.dsn(), "--to", to]);
+        assert!(!format!("{said:?}").contains("geheim"), "{said:?}");
+        said
     }
 
     fn source(&self, sql: &str) -> Connection {
@@ -285,6 +287,9 @@ fn what_does_not_fit_is_listed_and_nothing_is_written() {
              CREATE TABLE a_table_whose_name_is_longer_than_either_server_has_room_for_in_a_name (a INTEGER)",
         );
         let planned = server.migrates(&["--dry-run"]).exits(1);
+        let joined = format!("--to={}", server.dsn());
+        let joined = server.place.contend(&["migrate", "app.db", &joined, "--dry-run"]).exits(1);
+        assert!(joined.out.contains("contend migrate app.db --to=") && !format!("{joined:?}").contains("geheim"));
         let said = server.migrates(&[]).exits(1);
         assert!(planned.out.starts_with(said.out.trim_end()), "{planned:?} {said:?}");
         let last = planned.out.lines().last().expect("a conclusion");

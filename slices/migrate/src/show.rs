@@ -5,12 +5,11 @@ use crate::misfits::Misfit;
 use crate::plan::{Left, Makes, Plan};
 use crate::prove::Proof;
 use anyhow::Result;
-use contend::cli::{print, style};
-use contend::engine::dsn::Typed;
+use contend::cli::{arguments, print, quoted, style};
 use contend::report::document::{Block, Cell, Document, Id, Section, Table, Tone};
 use contend::report::text;
+use contend::trial::server::attached::without_passwords;
 use contend_sql::HIDDEN_ROWID;
-use contend_wire::kept::literal;
 use std::path::Path;
 
 /// Source and destination, for people.
@@ -150,14 +149,14 @@ pub fn statements(plan: &Plan) -> Result<()> {
 }
 
 /// Prints the conclusion of `--dry-run` and the command that follows. `obstacles`: what keeps the migration from being begun;
-/// `left`: what it would leave out. `address`: the server without its password.
+/// `left`: what it would leave out. `addressed`: the options that have the address of a server.
 ///
 /// # Errors
 /// Standard output cannot be written.
-pub fn conclusion(obstacles: &[String], left: usize, address: &str) -> Result<()> {
+pub fn conclusion(obstacles: &[String], left: usize, addressed: &[&str]) -> Result<()> {
     let is_ready = obstacles.is_empty();
-    let words: Vec<String> = std::env::args().skip(1).filter(|word| !is_ready || word != "--dry-run").collect();
-    let command = command(&words, address);
+    let words = arguments().skip(1).filter(|word| !is_ready || word != "--dry-run");
+    let command = command(words, addressed);
     let conclusion = match (is_ready, left) {
         (true, 0) => "Everything fits; nothing was written. The migration:".to_string(),
         (true, _) => {
@@ -170,18 +169,9 @@ pub fn conclusion(obstacles: &[String], left: usize, address: &str) -> Result<()
 }
 
 /// A command of contend for a shell, without a typed password.
-fn command(words: &[String], address: &str) -> String {
-    let shown = |word: &String| {
-        let has_password = Typed::parse(word).is_ok_and(|typed| typed.password.is_some());
-        let word = if has_password { address } else { word };
-        let is_plain = |c: char| c.is_alphanumeric() || "/._:@=+-,%".contains(c);
-        if !word.is_empty() && word.chars().all(is_plain) {
-            word.to_string()
-        } else {
-            literal(word).replace("''", "'\\''")
-        }
-    };
-    ["contend".to_string()].into_iter().chain(words.iter().map(shown)).collect::<Vec<_>>().join(" ")
+fn command(words: impl Iterator<Item = String>, addressed: &[&str]) -> String {
+    let words = without_passwords(words, addressed);
+    ["contend".to_string()].into_iter().chain(words.iter().map(|word| quoted(word))).collect::<Vec<_>>().join(" ")
 }
 
 /// How many tables and values do not fit, in words; empty if everything fits.
@@ -254,11 +244,15 @@ mod tests {
 
     #[test]
     fn a_command_is_shown_for_a_shell_and_without_a_password() {
-        let words = |words: &[&str]| words.iter().map(ToString::to_string).collect::<Vec<_>>();
-        let typed = words(&["migrate", "it's.db", "--to", "postgres://me:secret@db/app"]);
-        assert_eq!(command(&typed, "postgres://me@db/app"), "contend migrate 'it'\\''s.db' --to postgres://me@db/app");
-        let typed = words(&["migrate", "app.db", "--to", "mysql://me@db/app?password_env=PW"]);
-        let shown = "contend migrate app.db --to 'mysql://me@db/app?password_env=PW'";
-        assert_eq!(command(&typed, "mysql://me@db/app"), shown);
+        let shown = |addressed: &[&str], words: &str| command(words.split(' ').map(str::to_string), addressed);
+        for typed in ["--to postgres://me:secret@db/app", "--to=postgres://me:secret@db/app"] {
+            let expected = format!(r"contend migrate 'it'\''s.db' {}", typed.replace(":secret@db", "@db:5432"));
+            assert_eq!(shown(&["--to"], &format!("migrate it's.db {typed}")), expected);
+        }
+        let typed = "migrate app.db --to mysql://me@db/app?password_env=PW";
+        let expected = "contend migrate app.db --to 'mysql://me@db/app?password_env=PW'";
+        assert_eq!(shown(&["--to"], typed), expected);
+        let back = shown(&[], "migrate mysql://me:secret@db/app --to '' --schema=''");
+        assert_eq!(back, r"contend migrate mysql://me@db:3306/app --to ''\'''\''' '--schema='\'''\'''");
     }
 }

@@ -87,7 +87,7 @@ fn migrated(asked: &There<'_>, stop: &AtomicBool) -> Result<u8> {
     if asked.dry_run {
         show::statements(&plan)?;
         is_free(&mut server, &schema, &entries, &asked.without)?;
-        show::conclusion(&show::obstacles(&plan, &misfits), plan.left.len(), &server.address)?;
+        show::conclusion(&show::obstacles(&plan, &misfits), plan.left.len(), &["--to"])?;
     }
     if !plan.refused.is_empty() || !misfits.is_empty() {
         return Ok(INVALID);

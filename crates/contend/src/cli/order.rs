@@ -150,7 +150,7 @@ pub fn order(args: &OrderArgs, source: &Source, choices: &Choices) -> Result<Ord
         workloads,
         scenarios,
         out,
-        command: without_passwords(super::arguments()),
+        command: without_passwords(super::arguments(), &["--dsn"]),
         instead: instead(args),
         secrets: BTreeMap::new(),
         deadlines: deadlines(args),

@@ -209,21 +209,22 @@ pub fn try_out<'c>(
     version(engine, address, admin).map(drop).context("cannot use the server named with --dsn")
 }
 
-/// The command line as typed, without the password in `--dsn`.
-pub fn without_passwords(args: impl Iterator<Item = String>) -> Vec<String> {
-    let shown = |text: &str| match Typed::parse(text) {
-        Ok(typed) => typed.dsn.to_string(),
-        Err(_) => "(not shown)".to_string(),
+/// The command line as typed, without the passwords in addresses of servers. The values of these options, such as `--dsn`,
+/// are addresses: a value that cannot be read is not shown, as all of it may be a password.
+pub fn without_passwords(args: impl Iterator<Item = String>, options: &[&str]) -> Vec<String> {
+    let shown = |text: &str, is_address: bool| match Typed::parse(text) {
+        Ok(typed) if typed.password.is_some() => typed.dsn.to_string(),
+        Err(_) if is_address => "(not shown)".to_string(),
+        _ => text.to_string(),
     };
-    let (mut all, mut next_is_dsn) = (vec![], false);
+    let (mut all, mut is_next) = (vec![], false);
     for arg in args {
-        let arg = match arg.strip_prefix("--dsn=") {
-            Some(text) => format!("--dsn={}", shown(text)),
-            None if next_is_dsn => shown(&arg),
-            None => arg,
+        let shown = match arg.split_once('=').filter(|(name, _)| !is_next && options.contains(name)) {
+            Some((name, text)) => format!("{name}={}", shown(text, true)),
+            None => shown(&arg, is_next),
         };
-        next_is_dsn = arg == "--dsn";
-        all.push(arg);
+        is_next = !is_next && options.contains(&arg.as_str());
+        all.push(shown);
     }
     all
 }
@@ -234,11 +235,17 @@ mod tests {
 
     #[test]
     fn no_password_stays_in_the_command_line() {
-        let typed =
-            ["contend", "run", "--dsn", "postgres://me:secret@h/d", "--dsn=mysql://me:secret@h", "--dsn", "x:secret"];
-        let kept = without_passwords(typed.map(str::to_string).into_iter());
-        assert!(!kept.join(" ").contains("secret"), "{kept:?}");
-        assert_eq!(kept[3], "postgres://me@h:5432/d");
+        let kept = |typed: &str| without_passwords(typed.split(' ').map(str::to_string), &["--dsn", "--to"]).join(" ");
+        for (typed, shown) in [
+            ("run --dsn postgres://me:secret@h/d", "run --dsn postgres://me@h:5432/d"),
+            ("run --dsn=mysql://me:secret@h", "run --dsn=mysql://me@h:3306/"),
+            ("run --dsn x:secret --dsn=secret", "run --dsn (not shown) --dsn=(not shown)"),
+            ("a.db --to=postgres://me:secret@h/d?socket=/s", "a.db --to=postgres://me@/d?socket=/s"),
+            ("postgres://me:secret@h/d --schema s", "postgres://me@h:5432/d --schema s"),
+            ("run --dsn postgres://me@h/d?password_env=P a=b", "run --dsn postgres://me@h/d?password_env=P a=b"),
+        ] {
+            assert_eq!(kept(typed), shown);
+        }
     }
 
     #[test]
