@@ -22,6 +22,7 @@ pub mod hash;
 pub mod plan;
 pub mod position;
 pub mod text;
+pub mod token;
 
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod ask;

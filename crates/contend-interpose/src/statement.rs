@@ -10,6 +10,7 @@ use crate::sys::{self, P};
 use crate::table::{self, Statement};
 use crate::text::{self, Sink};
 use crate::thread::{Thread, enter, is_inner, leave, thread};
+use crate::token;
 use core::ffi::c_int;
 
 const ROW: c_int = 100;
@@ -159,7 +160,7 @@ pub unsafe fn starts_with(sql: Sql, word: &[u8]) -> bool {
     let Sql::Utf8(start, length) = sql else { return false };
     let most = usize::try_from(length).map_or(LOOKED_AT, |length| length.min(LOOKED_AT));
     let length = (0..most).find(|&at| *start.add(at) == 0).unwrap_or(most);
-    let (first, letters) = text::first_word(core::slice::from_raw_parts(start.cast(), length));
+    let (first, letters) = token::first_word(core::slice::from_raw_parts(start.cast(), length));
     &first[..letters] == word
 }
 

@@ -3,7 +3,7 @@
 use crate::manifest::Database;
 use crate::sql::{Token, tokens};
 use crate::trace::{Call, Trace, Value};
-use contend_interpose::text::first_word;
+use contend_interpose::token::first_word;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 

@@ -3,7 +3,7 @@
 pub use crate::statement::{Token, tokens, without_quotes};
 use crate::statement::{is_word, statements, word};
 use crate::trace::{Call, Value};
-use contend_interpose::text::is_of_the_language;
+use contend_interpose::token::is_of_the_language;
 use std::rc::Rc;
 
 /// Effect of a statement on transactions.

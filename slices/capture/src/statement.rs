@@ -1,7 +1,7 @@
 //! Tokens and statements of a text.
 
 use contend_interpose::position::Position;
-use contend_interpose::text::{is_of_the_language, next_byte};
+use contend_interpose::token::{self, is_of_the_language};
 use std::ops::Range;
 
 /// A token of a statement.
@@ -95,7 +95,7 @@ pub fn tokens<'s>(sql: &'s str) -> Vec<Token<'s>> {
         }
         let text = &sql[at..at + length];
         at += length;
-        let is_column = position.is_column(text.as_bytes(), next_byte(bytes, at));
+        let is_column = position.is_column(text.as_bytes(), token::tokens(bytes, at));
         found.push(if is_column { Token::Word(text) } else { make(text) });
         position = position.after(text.as_bytes());
     }
@@ -214,6 +214,8 @@ mod tests {
         for sql in [
             "SELECT a, b FROM t GROUP BY 2, lower(a), 12 ORDER BY 3 DESC, 2",
             "SELECT a, b FROM (SELECT b FROM t ORDER BY 2) order by 2 COLLATE nocase; SELECT 1",
+            "SELECT a, b FROM t ORDER BY 2 COLLATE \"a b\" DESC, 3 NULLS LAST LIMIT 1",
+            "INSERT INTO t SELECT a, b FROM u GROUP BY 2 ORDER BY 3 RETURNING id",
         ] {
             assert_eq!(of(sql), sql);
             assert!(!tokens(sql).iter().any(|token| matches!(token, Token::Literal(text) if *text != "1")), "{sql}");
@@ -228,6 +230,11 @@ mod tests {
             "SELECT a FROM t GROUP BY 2 HAVING a IN (77, 77)",
             "SELECT a FROM t ORDER BY 77 -1",
             "SELECT a FROM t ORDER BY 1, 99977",
+            "SELECT a FROM t ORDER BY 77 /* , */ IS NULL",
+            "SELECT a FROM t ORDER BY 2, 77 -- ,\n IN (a)",
+            "SELECT a FROM t GROUP BY 77 BETWEEN a AND b",
+            "SELECT a FROM t ORDER BY 77 COLLATE \"a b\" = a",
+            "INSERT INTO t SELECT a FROM u ORDER BY a RETURNING id, 77",
         ] {
             let numbers = of(sql);
             let mut numbers = numbers.split(|c: char| !c.is_ascii_digit());

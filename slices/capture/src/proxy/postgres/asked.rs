@@ -2,7 +2,7 @@
 
 use super::frame::Fields;
 use crate::trace::DONE;
-use contend_interpose::text::first_word;
+use contend_interpose::token::first_word;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 
