@@ -265,7 +265,7 @@ pub fn value_counts(db: &Connection, table: &str, columns: &[&str]) -> Result<Ve
 /// A query fails.
 pub fn hash_values(content: &mut Content, db: &Connection, key: [u64; 2]) -> Result<()> {
     for table in &mut content.tables {
-        let allowed: Vec<Allowed> = table.columns.iter().map(|column| Allowed::of(table, column)).collect();
+        let allowed = Allowed::of_all(table);
         for (column, allowed) in table.columns.iter_mut().zip(allowed) {
             let word = |word: &Value| Some((written(word)?, hash_of(word, key)?));
             column.words = allowed.words.iter().filter_map(word).collect();

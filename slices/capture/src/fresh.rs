@@ -1,6 +1,7 @@
 //! `contend new --from app.db`: a workload and a study from a database, for those who cannot capture their program.
 
 use crate::alike::folded;
+use crate::allowed::Allowed;
 use crate::content::{look, open};
 use crate::literal::{CHOICES, text, wrapped};
 use crate::manifest::{Column, Table, write_private};
@@ -121,7 +122,8 @@ fn id_of(table: &Table) -> Option<&Column> {
 /// The generator of a value that a statement stores. It has no row, so it cannot rise with the rows.
 fn of_value(tables: &Tables, table: &Table, column: &Column) -> Result<String> {
     let column = Column { rises: false, ..column.clone() };
-    Ok(of_column(tables.content, table, &column, tables.choices(table, &column)?))
+    let allowed = Allowed::of(table, &column);
+    Ok(of_column(tables.content, table, (&column, &allowed), tables.choices(table, &column)?))
 }
 
 /// Reads a row by its key, a list by a foreign key, changes a row, adds one.

@@ -98,7 +98,12 @@ pub fn key_of<'c>(content: &'c Content, table: &'c Table, column: &'c Column) ->
 }
 
 /// The generator of a column for loaded rows.
-pub fn of_column(content: &Content, table: &Table, column: &Column, choices: Option<String>) -> String {
+pub fn of_column(
+    content: &Content,
+    table: &Table,
+    (column, allowed): (&Column, &Allowed),
+    choices: Option<String>,
+) -> String {
     if is_serial(table, column) {
         return format!("{{ serial = {} }}", table.keys.map_or(1, |(low, _)| low));
     }
@@ -117,7 +122,6 @@ pub fn of_column(content: &Content, table: &Table, column: &Column, choices: Opt
         let how = if is_key { each } else { skew_of(table, column, other.rows) };
         return format!("{{ ref = {}{how}{null} }}", text(&to));
     }
-    let allowed = Allowed::of(table, column);
     let words = allowed.listed();
     if is_key && !words.is_empty() {
         return format!("{{ cycle = [{}]{null} }}", words.join(", "));
@@ -172,10 +176,13 @@ impl Pair {
     /// `None` if the column is not of such a pair.
     fn of(content: &Content, table: &Table, column: &Column) -> Option<Pair> {
         let refers = |column: &&Column| target(content, column).is_some();
+        let first = table.columns.iter().find(|column| !column.is_unique() && refers(column))?;
+        if column != first && !column.completes_unique {
+            return None;
+        }
         let words = |column: &Column| Allowed::of(table, column).listed();
         let is_second = |column: &&Column| column.completes_unique && (refers(column) || !words(column).is_empty());
         let second = table.columns.iter().find(is_second)?;
-        let first = table.columns.iter().find(|column| !column.is_unique() && refers(column))?;
         let (to, one) = target(content, first)?;
         let (other, others) = target(content, second).unzip();
         let words = words(second);

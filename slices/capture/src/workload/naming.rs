@@ -51,8 +51,10 @@ impl Names {
             return names;
         }
         for table in &content.tables {
-            for column in table.columns.iter().filter(|column| !is_serial(table, column) && column.refers.is_none()) {
-                names.of.insert(place(table, column), Space::of_rows(table, column));
+            for (column, allowed) in table.columns.iter().zip(Allowed::of_all(table)) {
+                if !is_serial(table, column) && column.refers.is_none() {
+                    names.of.insert(place(table, column), Space::of_rows(table, column, allowed));
+                }
             }
         }
         let mut bound: Bound = HashMap::new();
@@ -134,8 +136,7 @@ impl Names {
 }
 
 impl Space {
-    fn of_rows(table: &Table, column: &Column) -> Space {
-        let allowed = Allowed::of(table, column);
+    fn of_rows(table: &Table, column: &Column, allowed: Allowed) -> Space {
         let few = 1..=CHOICES.max(allowed.words.len()) as u64;
         let is_text = column.kind == "text" || (column.kind == "null" && !is_number(&column.declared));
         let is_text = allowed.is_text().unwrap_or(is_text);

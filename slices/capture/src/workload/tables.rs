@@ -69,17 +69,13 @@ impl<'c> Tables<'c> {
                 line(out, "content", file);
             }
             let _ = write!(out, "\n[table.{}.columns]\n", key(&table.name));
-            for column in &table.columns {
+            for (column, allowed) in table.columns.iter().zip(&Allowed::of_all(table)) {
                 if let Some(keys) = names.of_keys(table, column).or_else(|| self.of_reference(names, table, column)) {
                     line(out, &key(&column.name), &keys);
                     continue;
                 }
                 let named = names.of_rows(table, column);
-                if named.is_some()
-                    && column.has_default
-                    && column.kind == "text"
-                    && Allowed::of(table, column).words.is_empty()
-                {
+                if named.is_some() && column.has_default && column.kind == "text" && allowed.words.is_empty() {
                     left_out.push(format!(
                         "{}.{} has made-up names, and its default value in the schema is none of them: a row that is inserted without a \
                          value is not found by its name. A capture with --values=full has the values.",
@@ -87,7 +83,7 @@ impl<'c> Tables<'c> {
                     ));
                 }
                 let choices = named.map_or_else(|| self.choices(table, column), |of| Ok(Some(of)))?;
-                line(out, &key(&column.name), &of_column(self.content, table, column, choices));
+                line(out, &key(&column.name), &of_column(self.content, table, (column, allowed), choices));
             }
         }
         let taken = self.all();
