@@ -22,15 +22,12 @@ use contend_sql::{Catalogue, Refusal, Target};
 use contend_wire::kept::literal;
 use std::collections::HashMap;
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::atomic::{AtomicBool, AtomicU32};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 /// Most translations stored per connection.
 const PLANS_MAX: usize = 2_000;
-
-/// Forks of this process: a connection belongs to the process that opened it.
-pub static FORKS: AtomicU32 = AtomicU32::new(0);
 
 pub struct Connection {
     pub front: Front,
@@ -91,7 +88,7 @@ impl Connection {
     /// # Errors
     /// This process is a child of the one that opened the connection.
     pub fn check_process(&self) -> Result<(), Failed> {
-        if self.fork == FORKS.load(Relaxed) {
+        if self.fork == journal::FORKS.load(Relaxed) {
             return Ok(());
         }
         Err(Failed::new(MISUSE, "the connection belongs to the parent process"))
@@ -148,7 +145,7 @@ impl Drop for Connection {
         if is_ours {
             state.tally.round_trips = state.link.close();
             journal::counted(&state.tally);
-            journal::write_times(self.fork, false);
+            journal::write_times();
             self.carriers.close();
         } else {
             // The parent process still uses this socket.

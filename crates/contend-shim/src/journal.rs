@@ -8,9 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::Path;
-use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicU32, AtomicU64};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
 /// Counts of a connection.
@@ -23,11 +23,79 @@ pub struct Counts {
     pub round_trips: u64,
 }
 
-static LISTED: Mutex<BTreeSet<(&str, String)>> = Mutex::new(BTreeSet::new());
+/// Forks of this process: a connection belongs to the process that opened it.
+pub static FORKS: AtomicU32 = AtomicU32::new(0);
 /// SQLite's message for a database that is not there.
 pub const NOT_THERE: &str = "unable to open database file";
 /// Most distinct listed statements.
 const LISTED_MAX: usize = 10_000;
+/// Longest wait for another thread when the process ends.
+const AT_END: Duration = Duration::from_secs(1);
+
+/// What a process keeps for its journal.
+struct Kept {
+    forks: u32,
+    listed: BTreeSet<(&'static str, String)>,
+    /// The statements without their values.
+    spent: BTreeMap<String, Arc<Spent>>,
+    /// When times were last written.
+    written: Option<Instant>,
+}
+
+impl Kept {
+    const fn new(forks: u32) -> Kept {
+        Kept { forks, listed: BTreeSet::new(), spent: BTreeMap::new(), written: None }
+    }
+
+    /// Writes the times that are not in the journal yet.
+    fn write(&mut self) {
+        let taken =
+            self.spent.iter().map(|(text, spent)| (spent.count.swap(0, Relaxed), spent.ns.swap(0, Relaxed), text));
+        let lines: String = taken
+            .filter(|(count, ..)| *count > 0)
+            .map(|(count, ns, text)| format!("spent\t{count}\t{ns}\t{text}\n"))
+            .collect();
+        if !lines.is_empty() {
+            append(&lines);
+        }
+        self.written = Some(Instant::now());
+    }
+}
+
+/// Of this process at its number of forks. A child process begins with its own: another thread of its parent may have had the
+/// lock at the fork, and no thread of the child would release it.
+static KEPT: [Mutex<Kept>; 16] = [const { Mutex::new(Kept::new(0)) }; 16];
+
+fn kept() -> MutexGuard<'static, Kept> {
+    kept_of(FORKS.load(Relaxed))
+}
+
+/// What a process with this number of forks keeps.
+fn kept_of(forks: u32) -> MutexGuard<'static, Kept> {
+    let mut kept = of_process(forks).lock().unwrap_or_else(PoisonError::into_inner);
+    if kept.forks != forks {
+        *kept = Kept::new(forks);
+    }
+    kept
+}
+
+fn of_process(forks: u32) -> &'static Mutex<Kept> {
+    &KEPT[forks as usize % KEPT.len()]
+}
+
+/// As [`kept_of`], if it has something and no other thread holds it for longer than `wait`.
+fn kept_within(forks: u32, wait: Duration) -> Option<MutexGuard<'static, Kept>> {
+    let begun = Instant::now();
+    let kept = loop {
+        match of_process(forks).try_lock() {
+            Ok(kept) => break kept,
+            Err(TryLockError::Poisoned(poisoned)) => break poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) if begun.elapsed() < wait => std::thread::sleep(Duration::from_millis(1)),
+            Err(TryLockError::WouldBlock) => return None,
+        }
+    };
+    Some(kept).filter(|kept| kept.forks == forks)
+}
 
 /// Writes a refusal; returns the error for the program.
 pub fn refused(sql: &str, reason: &str) -> Failed {
@@ -50,8 +118,8 @@ pub fn not_opened(path: &Path, failed: &Failed) {
 
 /// Once per kind and statement or database: a statement may be carried out first, and refused later.
 fn list(what: &'static str, text: String, reason: &str) {
-    let mut listed = LISTED.lock().unwrap_or_else(PoisonError::into_inner);
-    if listed.len() < LISTED_MAX && listed.insert((what, text.clone())) {
+    let mut kept = kept();
+    if kept.listed.len() < LISTED_MAX && kept.listed.insert((what, text.clone())) {
         if directory().is_none() {
             // In contend's own worker, whose log is kept.
             eprintln!("contend shim: {what}: {}: {text}", one_line(reason));
@@ -74,43 +142,33 @@ impl Spent {
     }
 }
 
-/// The statements of this process without their values, and when they were last written.
-struct Times {
-    /// A child process begins with those of its parent.
-    forks: u32,
-    of: BTreeMap<String, Arc<Spent>>,
-    written: Option<Instant>,
-}
-
-static TIMES: Mutex<Times> = Mutex::new(Times { forks: 0, of: BTreeMap::new(), written: None });
 /// Shortest time between two times at which they are written, until the process ends.
 const TIMES_EVERY: Duration = Duration::from_secs(1);
 
 /// The entry of a statement; none where there is no journal.
-pub fn spent(sql: &str, forks: u32) -> Option<Arc<Spent>> {
+pub fn spent(sql: &str) -> Option<Arc<Spent>> {
     settings().and_then(Settings::journal)?;
     let text = without_values(sql);
-    let mut times = TIMES.lock().unwrap_or_else(PoisonError::into_inner);
-    if times.forks != forks {
-        *times = Times { forks, of: BTreeMap::new(), written: None };
-    }
-    let has_room = times.of.len() < LISTED_MAX || times.of.contains_key(&text);
-    has_room.then(|| Arc::clone(times.of.entry(text).or_default()))
+    let mut kept = kept();
+    let has_room = kept.spent.len() < LISTED_MAX || kept.spent.contains_key(&text);
+    has_room.then(|| Arc::clone(kept.spent.entry(text).or_default()))
 }
 
-/// Writes the times of this process, at the end of a connection or, `is_last`, of the process.
-pub fn write_times(forks: u32, is_last: bool) {
-    let mut times = TIMES.lock().unwrap_or_else(PoisonError::into_inner);
-    if times.forks != forks || !is_last && times.written.is_some_and(|written| written.elapsed() < TIMES_EVERY) {
-        return;
+/// Writes the times of this process at the end of a connection, if they were not just written.
+pub fn write_times() {
+    let mut kept = kept();
+    if kept.written.is_none_or(|written| written.elapsed() >= TIMES_EVERY) {
+        kept.write();
     }
-    let taken = times.of.iter().map(|(text, spent)| (spent.count.swap(0, Relaxed), spent.ns.swap(0, Relaxed), text));
-    let lines: String = taken
-        .filter(|(count, ..)| *count > 0)
-        .map(|(count, ns, text)| format!("spent\t{count}\t{ns}\t{text}\n"))
-        .collect();
-    append(&lines);
-    times.written = Some(Instant::now());
+}
+
+/// Writes the times of this process when it ends. A signal handler can end it while its own thread has the lock, and a child
+/// of a fork that calls no handlers has that of its parent: then the last times are left out.
+#[cfg_attr(test, expect(dead_code, reason = "called from .fini_array"))]
+pub fn write_last_times() {
+    if let Some(mut kept) = kept_within(FORKS.load(Relaxed), AT_END) {
+        kept.write();
+    }
 }
 
 /// Writes that a database was opened: a killed program, or one that does not close its connections, leaves no counts.
@@ -140,10 +198,17 @@ const BEFORE_NAMES: &[&str] = &["from", "join", "into", "update", "table", "inde
 
 /// Whether text in double quotes between these is a name. Elsewhere it may be a value, too.
 fn is_name(before: &str, after: Option<&char>) -> bool {
-    let before = before.trim_end().to_lowercase();
-    let last = before.rsplit(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
-    let is_compared = last == "from" && before.trim_end_matches("from").trim_end().ends_with("distinct");
-    before.ends_with('.') || after == Some(&'.') || BEFORE_NAMES.contains(&last) && !is_compared
+    let (rest, last) = last_word(before);
+    let is = |word: &str| last.eq_ignore_ascii_case(word);
+    let is_compared = is("from") && last_word(rest).1.eq_ignore_ascii_case("distinct");
+    let has_dot = last.is_empty() && rest.ends_with('.');
+    has_dot || after == Some(&'.') || BEFORE_NAMES.iter().any(|word| is(word)) && !is_compared
+}
+
+/// The last word of a text, which may be empty, and what is before it.
+fn last_word(text: &str) -> (&str, &str) {
+    let text = text.trim_end();
+    text.split_at(text.trim_end_matches(char::is_alphanumeric).len())
 }
 
 /// A statement on one line without comments, texts and numbers, which are the user's data.
@@ -187,6 +252,28 @@ fn without_values(sql: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_child_waits_for_no_lock_of_its_parent() {
+        let mut parent = kept_of(8);
+        parent.listed.insert(("refused", "SELECT 1".to_string()));
+        let begun = Instant::now();
+        assert!(kept_within(8, Duration::from_millis(20)).is_none(), "as in a signal handler");
+        assert!(begun.elapsed() < AT_END);
+        assert!(kept_of(9).listed.is_empty(), "the child's");
+        drop(parent);
+        assert!(kept_within(8, AT_END).is_some_and(|kept| !kept.listed.is_empty()));
+        assert!(kept_within(8 + 16, AT_END).is_none(), "the times of an ancestor are not written again");
+        assert!(kept_of(8 + 16).listed.is_empty());
+    }
+
+    #[test]
+    fn a_statement_with_many_names_is_read_once() {
+        let names = "\"name\", ".repeat(50_000);
+        let begun = Instant::now();
+        assert!(without_values(&format!("SELECT {names} 1 FROM t")).starts_with("SELECT \u{2026}, \u{2026}, "));
+        assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+    }
 
     #[test]
     fn values_stay_out_of_the_journal() {

@@ -2,7 +2,7 @@
 
 use crate::c::front::{Failed, Own};
 use crate::c::{DONE, ERROR, OK, READONLY, ROW};
-use crate::connection::{Connection, FORKS, State};
+use crate::connection::{Connection, State};
 use crate::copied::{Asked, OUTDATED_MAX, Stopped};
 use crate::does::{Does, does};
 use crate::journal::Spent;
@@ -183,7 +183,7 @@ impl Statement {
         self.connection.check_process()?;
         let (epoch, begun) = (self.epoch.load(Relaxed), Instant::now());
         let done = self.carried_out(&progress.values, native);
-        if let Some(spent) = self.spent.get_or_init(|| journal::spent(&self.sql, FORKS.load(Relaxed))) {
+        if let Some(spent) = self.spent.get_or_init(|| journal::spent(&self.sql)) {
             spent.add(begun.elapsed());
         }
         let (rows, changed) = done.inspect_err(|_| self.connection.state().follow(&self.connection.front))?;

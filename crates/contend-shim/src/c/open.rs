@@ -6,7 +6,7 @@ use super::interrupt::Handler;
 use super::real::{Progress, Real, Text, of_caller};
 use super::{CANTOPEN, MISUSE, OK, authorizer};
 use crate::config::{Settings, of_uri, settings};
-use crate::connection::{Connection, FORKS};
+use crate::connection::Connection;
 use crate::{journal, path, registry};
 use contend_interpose::P;
 use std::ffi::{c_int, c_void};
@@ -23,7 +23,7 @@ const MEMORY: c_int = 0x80;
 const KEPT: c_int = 0x8000 | 0x1_0000 | 0x0200_0000;
 
 extern "C" fn forked() {
-    FORKS.fetch_add(1, Relaxed);
+    journal::FORKS.fetch_add(1, Relaxed);
 }
 
 /// Whether SQLite reads names as URIs without SQLITE_OPEN_URI: it was compiled so (Debian's is), or the program configured it.
@@ -209,5 +209,5 @@ static END: extern "C" fn() = end;
 
 #[cfg(not(test))]
 extern "C" fn end() {
-    journal::write_times(FORKS.load(Relaxed), true);
+    journal::write_last_times();
 }

@@ -1,6 +1,6 @@
 //! Opens a database.
 
-use super::{Connection, FORKS, State};
+use super::{Connection, State};
 use crate::c::CANTOPEN;
 use crate::c::front::{Counts, Failed, Front};
 use crate::c::interrupt::Interrupts;
@@ -62,7 +62,7 @@ impl Connection {
             has_raised: AtomicBool::new(false),
             interrupts: Interrupts::default(),
             canceller: Arc::clone(&state.link.canceller),
-            fork: FORKS.load(Relaxed),
+            fork: journal::FORKS.load(Relaxed),
             state: Mutex::new(state),
         };
         connection.state().attach(&front, path, creates)?;
