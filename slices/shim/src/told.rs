@@ -77,7 +77,7 @@ impl Told {
         spent.sort_by_key(|(_, (_, ns))| std::cmp::Reverse(*ns));
         let line = |(statement, (count, ns)): (&String, &(u64, u64))| {
             let is_longer = statement.chars().count() > width;
-            let cut: String = statement.chars().take(if is_longer { width - 1 } else { width }).collect();
+            let cut: String = statement.chars().take(if is_longer { width.saturating_sub(1) } else { width }).collect();
             let (total, mean) = (*ns as f64 / 1e6, *ns as f64 / 1e6 / (*count).max(1) as f64);
             let end = if is_longer { "\u{2026}" } else { "" };
             let times = if *count == 1 { "time" } else { "times" };
@@ -133,6 +133,7 @@ mod tests {
         let many: String = (0..9).map(|at| format!("spent\t1\t{at}\tSELECT {at}\n")).collect();
         assert_eq!(read(&many).slowest(12).matches("SELECT").count(), 5);
         assert_eq!(read("").slowest(12), "");
+        assert!(told.slowest(0).contains("\n\u{2026}\n    4 times"), "a terminal can say that it has no columns");
     }
 
     #[test]
