@@ -5,7 +5,8 @@ use std::borrow::Cow;
 use crate::catalogue::{Column, Conflicts, Event, Kind, Table, Trigger};
 use crate::emit::{Tr, Wanted, plain};
 use crate::parse::tree::{
-    DistinctNames, OneSelect, QualifiedName, ResolveType, ResultColumn, Select, TriggerTime, Upsert, UpsertDo, With,
+    DistinctNames, OneSelect, QualifiedName, ResolveType, ResultColumn, Select, Set, TriggerTime, Upsert, UpsertDo,
+    With,
 };
 use crate::refuse::{R, no};
 use crate::rules::keys::Inserted;
@@ -96,7 +97,7 @@ fn advance_counter(tr: &mut Tr, table: &Table, explicit_rowid: bool, clause: Opt
     if tr.postgres && (explicit_rowid || changed) {
         changes::bump_after(tr, table);
     }
-    if clause.is_some() {
+    if sets_of(clause).any(|sets| changes::sets_key(tr.input.catalogue, table, sets)) {
         changes::bump_following(tr, table);
     }
 }
@@ -111,15 +112,17 @@ fn at_most_one(select: &Select) -> bool {
 }
 
 /// Whether ON CONFLICT sets the INTEGER PRIMARY KEY of a row that is there.
-fn changes_rowid(table: &Table, mut clause: Option<&Upsert>) -> bool {
-    let Some(rowid) = table.rowid else { return false };
-    while let Some(upsert) = clause {
-        if matches!(&upsert.do_clause, UpsertDo::Set { sets, .. } if changes::sets_column(sets, table, rowid)) {
-            return true;
-        }
-        clause = upsert.next;
-    }
-    false
+fn changes_rowid(table: &Table, clause: Option<&Upsert>) -> bool {
+    table.rowid.is_some_and(|rowid| sets_of(clause).any(|sets| changes::sets_column(sets, table, rowid)))
+}
+
+/// What each ON CONFLICT ... DO UPDATE sets.
+fn sets_of<'c, 'a>(clause: Option<&'c Upsert<'a>>) -> impl Iterator<Item = &'c [Set<'a>]> {
+    let of = |upsert: &'c Upsert<'a>| match &upsert.do_clause {
+        UpsertDo::Set { sets, .. } => Some(&**sets),
+        UpsertDo::Nothing => None,
+    };
+    std::iter::successors(clause, |upsert| upsert.next).filter_map(of)
 }
 
 fn put_verb(tr: &mut Tr, table: &Table, or: Option<ResolveType>, ignore: bool) -> R<()> {

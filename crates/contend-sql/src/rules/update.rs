@@ -171,7 +171,7 @@ fn note_keys(tr: &mut Tr, table: &Table, update: &Update, one: bool) {
             changes::bump_after(tr, table);
         }
     }
-    if tr.input.catalogue.unique_sets(table).any(|set| set.iter().any(|p| update.sets_column(table, *p))) {
+    if changes::sets_key(tr.input.catalogue, table, update.sets) {
         changes::bump_following(tr, table);
     }
     if !one && update.moves_keys(tr.input.catalogue, table) {
@@ -350,7 +350,7 @@ fn updated<'a>(tr: &mut Tr<'a>, update: &Update<'a>) -> R<&'a Table> {
         if update.from.is_some_and(|from| from.select.is_some()) || !one_row(table, update.condition) {
             chains::row_by_row(catalogue, token, table, Event::Update)?;
         }
-        if catalogue.unique_sets(table).flatten().any(|position| update.sets_column(table, *position)) {
+        if changes::sets_key(catalogue, table, update.sets) {
             chains::keys_row_by_row(catalogue, token, table)?;
         }
     }
