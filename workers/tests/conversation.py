@@ -181,14 +181,16 @@ class MariaDb:
         self.folder = tempfile.mkdtemp(prefix="contend-workers-")
         self.socket = f"{self.folder}/sock"
         data, user = f"{self.folder}/data", ["--user=root"] if os.getuid() == 0 else []
+        # A server that starts removes what others left in its tmpdir.
+        own = ["--no-defaults", f"--datadir={data}", f"--tmpdir={self.folder}", *user]
         self.log = open(f"{self.folder}/log", "wb")
         subprocess.run(
-            ["mariadb-install-db", "--no-defaults", f"--datadir={data}", "--skip-test-db", "--auth-root-authentication-method=normal", *user],
+            ["mariadb-install-db", *own, "--skip-test-db", "--auth-root-authentication-method=normal"],
             stdout=self.log, stderr=self.log, check=True)
         server = shutil.which("mariadbd") or "/usr/sbin/mariadbd"
         self.process = subprocess.Popen(
-            [server, "--no-defaults", f"--datadir={data}", f"--socket={self.socket}", f"--pid-file={self.folder}/pid",
-             "--skip-networking", "--innodb-flush-log-at-trx-commit=0", "--innodb-buffer-pool-size=32M", *user],
+            [server, *own, f"--socket={self.socket}", f"--pid-file={self.folder}/pid", "--skip-networking",
+             "--innodb-flush-log-at-trx-commit=0", "--innodb-buffer-pool-size=32M"],
             stdout=self.log, stderr=self.log)
         try:
             wait_until(lambda: os.path.exists(self.socket), "the server starts")
