@@ -7,6 +7,7 @@ use contend::record::store::Record;
 use rustix::process::{Pid, Signal, kill_process, setpriority_process};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::process::{Child, Stdio};
 
 /// The worker at fault, for `--worker-command`.
@@ -96,4 +97,55 @@ fn processors_and_priority_of_contend_that_change_in_a_trial_are_a_reason_and_re
     }
     assert!(found.len() <= 1 && found.iter().all(|words| words.contains("contend (process ")), "{found:?}");
     bench.assert_nothing_left();
+}
+
+/// What a run says of a worker that is a script of these lines, and then the real one.
+fn said_of_script(bench: &Bench, lines: &str) -> Said {
+    let script = bench.path("worker.sh");
+    fs::write(&script, format!("#!/bin/sh\n{lines}\nexec '{}' worker\n", tool())).expect("written");
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).expect("a program");
+    let (study, script) = (support::tiny_study(), script.display().to_string());
+    bench.contend(&["run", &study, "--out", "record", "--quiet", "--rounds", "1", "--worker-command", &script])
+}
+
+#[test]
+fn loaded_data_that_a_worker_changes_ends_the_run_and_is_loaded_again() {
+    let bench = Bench::new();
+    let loaded = bench.path(".cache").display().to_string();
+    let said = said_of_script(&bench, &format!("for data in '{loaded}'/*/base.db; do printf x >>\"$data\"; done"));
+    assert!(said.err.contains("has changed the loaded data, which all trials copy: begin again"), "{}", said.err);
+    said.exits(2);
+    fs::remove_dir_all(bench.path("record")).expect("removed");
+    said_of_script(&bench, "").exits(0);
+    bench.assert_nothing_left();
+}
+
+#[test]
+fn a_worker_that_is_replaced_while_the_run_is_under_way_is_found_at_its_end() {
+    let bench = Bench::new();
+    let said =
+        said_of_script(&bench, "cp \"$0\" \"$0.new\"; echo '# another build' >>\"$0.new\"; mv \"$0.new\" \"$0\"");
+    assert!(said.err.contains("has changed since the start"), "{}", said.err);
+    said.exits(2);
+    bench.assert_nothing_left();
+}
+
+/// They are in no record. Those of a command are.
+#[test]
+fn options_of_runtimes_in_the_environment_reach_no_worker() {
+    let bench = Bench::new();
+    let file = bench.path("environment").display().to_string();
+    let study = support::tiny_study();
+    let command = format!("GOGC=50 sh -c 'env >{file}; exec {} worker'", tool());
+    let args =
+        ["run", &study, "--out", "record", "--quiet", "--rounds", "1", "--worker-command", &format!("env {command}")];
+    let mut run = bench.command(&args);
+    run.envs([("GOGC", "off"), ("NODE_OPTIONS", "--jitless"), ("LD_AUDIT", ""), ("PLAIN", "here")]);
+    Said::from(run.output().expect("the tool starts")).exits(0);
+    let found = fs::read_to_string(file).expect("written by the worker");
+    let has = |line: &str| found.lines().any(|one| one == line);
+    assert!(
+        has("GOGC=50") && has("PLAIN=here") && !found.contains("NODE_OPTIONS") && !found.contains("LD_AUDIT"),
+        "{found}"
+    );
 }

@@ -154,6 +154,8 @@ impl Chosen<'_> {
             record.run = self.run.clone();
             record.trials = vec![Record::trial(&record.dir, &self.run, slot.trial)?];
         }
+        let now = programs::of(&self.run.study, &self.common.site.instead);
+        resume::same_programs(&self.run.programs, &now, &self.dir)?;
         Ok(measured_ns)
     }
 

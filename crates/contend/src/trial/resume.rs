@@ -95,7 +95,8 @@ pub fn fits(run: &Run, dir: &Path, here: &Machine, now: &Instead) -> Result<()> 
     Ok(())
 }
 
-/// Whether the workers are the programs with which the run was begun. Records of old versions do not have them.
+/// Whether the workers are the programs with which the run was begun, when it is resumed and at its end. Records of old versions do
+/// not have them.
 ///
 /// # Errors
 /// Names the first replaced worker and the next step.

@@ -242,7 +242,9 @@ fn go(common: Common<'_>, task: Task, bases: &mut Bases, admin: &mut Admin<'_>, 
     let result = (|| -> Result<(u64, u32)> {
         measure_overhead(&session, &mut run, &mut plans)?;
         (session.common.tell)(Note::Prepared { disk: &run.disk, overhead_ns: run.overhead_ns_per_operation });
-        trials(&session, &mut run, done, &mut Tools { plans: &mut plans, bases, admin })
+        let measured = trials(&session, &mut run, done, &mut Tools { plans: &mut plans, bases, admin })?;
+        resume::same_programs(&run.programs, &programs::of(&run.study, &session.common.site.instead), &dir)?;
+        Ok(measured)
     })();
     run.spent_ns += monotonic_ns() - begun_ns;
     match result {

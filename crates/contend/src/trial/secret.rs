@@ -65,6 +65,31 @@ pub fn hidden(text: &str, workload: &Workload, asked: Option<&Asked>) -> String 
     }
 }
 
+/// Variables that change how fast programs run or what they do, and are in no record. A command that sets them is in the record.
+const STEERING: [&str; 13] = [
+    "LD_AUDIT",
+    "GLIBC_TUNABLES",
+    "MALLOC_ARENA_MAX",
+    "MALLOC_CONF",
+    "MALLOC_PERTURB_",
+    "NODE_OPTIONS",
+    "JAVA_TOOL_OPTIONS",
+    "JDK_JAVA_OPTIONS",
+    "_JAVA_OPTIONS",
+    "GOGC",
+    "GOMEMLIMIT",
+    "GOMAXPROCS",
+    "GODEBUG",
+];
+
+/// Removes from the environment of a worker what would change its speed, and secrets.
+pub fn keep_plain(command: &mut Command) -> &mut Command {
+    for name in STEERING {
+        command.env_remove(name);
+    }
+    keep_from(command)
+}
+
 /// Removes secrets from the environment of a command. Other processes of the same user can read it; workers get what
 /// they need in their plan.
 pub fn keep_from(command: &mut Command) -> &mut Command {

@@ -6,12 +6,13 @@ use crate::load::Load;
 use crate::study::model::Contender;
 use crate::trial::data::load as loading;
 use crate::trial::data::load::{Base, DIGEST_FILE, KEY_DIGITS, LOADING, Places, Wanted};
+use crate::trial::data::seen::Seen;
 use crate::trial::dialect::dialect;
 use crate::trial::site::Site;
 use crate::trial::workers::admin::Admin;
 use crate::trial::workers::process::Launch;
 use crate::workload::{Data, Dialects};
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use rustix::fs::{FlockOperation, flock};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -36,7 +37,29 @@ const USED_FILE: &str = "used";
 /// Loaded data that this run uses, by its key.
 #[derive(Default)]
 pub struct Bases {
-    loaded: BTreeMap<String, (Base, File)>,
+    loaded: BTreeMap<String, Loaded>,
+}
+
+struct Loaded {
+    base: Base,
+    seen: Seen,
+    /// Locked until the run ends.
+    _held: File,
+}
+
+impl Loaded {
+    fn is_unchanged(&self) -> bool {
+        Seen::of(&self.base.path).is_ok_and(|now| now == self.seen)
+    }
+}
+
+impl Drop for Loaded {
+    /// The next run loads changed data again, also if the digest was changed with it.
+    fn drop(&mut self) {
+        if !self.is_unchanged() {
+            let _ = self.base.path.parent().map(|dir| fs::remove_file(dir.join(DIGEST_FILE)));
+        }
+    }
 }
 
 impl Bases {
@@ -62,8 +85,13 @@ impl Bases {
         let databases = engine.server.map_or(1, |_| workload.databases);
         let data = Data { workload, scale: load.scale, seed: load.seed }.sha256();
         let key = format!("{} {by} {databases} {data} {}", engine.name, before.join(";"));
-        if let Some((base, _)) = self.loaded.get(&key) {
-            return Ok(base.clone());
+        if let Some(loaded) = self.loaded.get(&key) {
+            ensure!(
+                loaded.is_unchanged(),
+                "{}: another process, such as a worker, has changed the loaded data, which all trials copy: begin again",
+                loaded.base.path.display()
+            );
+            return Ok(loaded.base.clone());
         }
         let mut own = driver.map(|driver| admin.beside(&Launch::of(driver)?)).transpose()?;
         let admin = own.as_mut().unwrap_or(admin);
@@ -75,7 +103,8 @@ impl Bases {
             let base = loading::base(&places, &wanted, admin).context("cannot load the workload's data")?;
             // Another run may have removed it in between.
             if let Some(held) = hold(&base)? {
-                self.loaded.insert(key, (base.clone(), held));
+                let seen = Seen::of(&base.path)?;
+                self.loaded.insert(key, Loaded { base: base.clone(), seen, _held: held });
                 return Ok(base);
             }
         }
@@ -186,6 +215,22 @@ mod tests {
         let mut names: Vec<String> = entries.map(|e| e.file_name().to_string_lossy().into_owned()).collect();
         names.sort();
         names
+    }
+
+    #[test]
+    fn data_that_was_changed_is_loaded_again() {
+        let cache = tempfile::tempdir().unwrap();
+        for (digit, changes) in [('a', false), ('b', true)] {
+            let base = data(cache.path(), digit, 10, 0);
+            let (path, digest) = (base.path.clone(), cache.path().join(key(digit)).join(DIGEST_FILE));
+            let loaded = Loaded { seen: Seen::of(&path).unwrap(), _held: hold(&base).unwrap().unwrap(), base };
+            if changes {
+                fs::write(&path, [1; 10]).unwrap();
+            }
+            assert_eq!(loaded.is_unchanged(), !changes);
+            drop(loaded);
+            assert_eq!(digest.exists(), !changes);
+        }
     }
 
     #[test]

@@ -4,6 +4,7 @@ use super::load::{self, Base, Wanted, database_names, sorted_entries};
 use crate::engine::dsn::Dsn;
 use crate::engine::{Engine, Settings, Setup};
 use crate::trial::data::disk;
+use crate::trial::data::seen::same_flags;
 use crate::trial::server::attached::Databases;
 use crate::trial::server::identity::Identity;
 use crate::trial::server::private::{Running, Start};
@@ -68,8 +69,10 @@ pub fn lay_out(making: &Making<'_>, admin: &mut Admin<'_>) -> Result<()> {
     std::fs::create_dir_all(dir).with_context(|| format!("cannot create {}", dir.display()))?;
     if making.engine.server.is_some() {
         let data = dir.join(SERVER_DIR);
-        return copy_tree(&making.base.path, &data, &Identity::for_servers(&data)?);
+        copy_tree(&making.base.path, &data, &Identity::for_servers(&data)?)?;
+        return same_flags(&data, &making.base.path);
     }
+    making.base.path.parent().map_or(Ok(()), |loaded| same_flags(dir, loaded))?;
     let mut from = &making.base.path;
     let files = files(making);
     for path in &files {
@@ -82,7 +85,7 @@ pub fn lay_out(making: &Making<'_>, admin: &mut Admin<'_>) -> Result<()> {
             from = path;
         }
     }
-    Ok(())
+    files.iter().try_for_each(|path| same_flags(path, &making.base.path))
 }
 
 /// Directory of a server's data in that of the trial.

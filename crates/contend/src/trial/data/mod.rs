@@ -5,3 +5,4 @@ pub mod disk;
 pub mod fresh;
 pub mod load;
 pub mod place;
+pub mod seen;

@@ -1,7 +1,6 @@
 //! The user that servers run as. Database servers refuse to run as root: started by root they run as `nobody`, in
 //! directories given to it. Otherwise they run as the user who started contend.
 
-use crate::trial::secret::keep_from;
 use anyhow::{Context, Result, bail};
 use std::ffi::OsStr;
 use std::fs::OpenOptions;
@@ -123,23 +122,24 @@ pub fn command(program: &Path, args: &[impl AsRef<OsStr>], identity: Option<&Ide
             command
         }
     };
-    // The output of a server is parsed, so its language is fixed; only its configuration file may set anything. Our
-    // directory for temporary files may be closed to the server's user.
-    command.env_remove("TMPDIR");
-    keep_from(&mut command);
-    command
-        .args(args)
-        .env("LC_ALL", "C")
-        .env_remove("LD_PRELOAD")
-        .env_remove("PGDATA")
-        .env_remove("PGPORT")
-        .env_remove("MYSQL_UNIX_PORT");
+    // The output of a server is parsed, so its language is fixed; only its configuration file may set anything. What else is in
+    // the environment may be a secret, a library to load, or a directory that is closed to the server's user.
+    command.env_clear().args(args).env("LC_ALL", "C").envs(std::env::var_os("PATH").map(|path| ("PATH", path)));
     command
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_server_gets_nothing_of_the_environment_but_the_path() {
+        let output = command(Path::new("/usr/bin/env"), &["--"; 0], None).output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        let mut names: Vec<&str> = text.lines().filter_map(|line| line.split('=').next()).collect();
+        names.sort_unstable();
+        assert_eq!(names, ["LC_ALL", "PATH"]);
+    }
 
     #[test]
     fn nothing_is_written_through_a_link() {

@@ -6,7 +6,7 @@ use crate::engine::{self, Driver};
 use crate::study::model::Contender;
 use crate::trial::clock::monotonic_ns;
 use crate::trial::itself;
-use crate::trial::secret::keep_from;
+use crate::trial::secret::keep_plain;
 use crate::trial::watch::orphans;
 use crate::trial::watch::stops::Stops;
 use anyhow::{Context, Result, bail, ensure};
@@ -82,10 +82,10 @@ impl Launch {
         }
     }
 
-    /// The command, without secrets in its environment.
+    /// The command, without secrets and options of runtimes in its environment.
     pub fn command(&self) -> Command {
         let mut command = Command::new(itself::executable(&self.program));
-        keep_from(&mut command).args(&self.args);
+        keep_plain(&mut command).args(&self.args);
         command
     }
 
