@@ -2,10 +2,11 @@
 
 use crate::support;
 use crate::support::workers::needed;
-use crate::support::{Bench, Said, at_once, reasons, root, sound, tool, wait_for};
+use crate::support::{Bench, Said, at_once, reasons, root, sound, tool};
 use contend::outcome::reason::Invalid;
 use contend::record::model::Reason;
 use contend::record::store::Record;
+use contend::trial::data::load::DIGEST_FILE;
 use contend::trial::watch::janitor::Janitor;
 use contend::trial::workers::crew::{Crew, Failure, Window};
 use contend::trial::workers::process::Launch;
@@ -14,7 +15,7 @@ use contend::trial::workers::refusal::Whose;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 /// A fault of the lying worker, as it lists them itself.
@@ -152,15 +153,14 @@ fn without_a_fault_the_lying_worker_is_believed() {
 fn data_that_cannot_be_prepared_makes_the_trial_invalid() {
     let bench = Bench::new();
     let study = support::tiny_study();
-    // Enough rounds for the run to last, however slowly this test gets to run.
-    let rounds = ["--rounds", "100"];
-    let mut child = bench.command(&["run", &study, "--out", "record", "--only", "WAL/FULL", "--quiet"]);
-    let mut child = child.args(rounds).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("the tool starts");
-    wait_for("a finished trial", || bench.path("record/trials/0001").exists());
-    // In one step: half a file would be another fault.
-    fs::write(bench.path("damaged"), vec![7; 8192]).expect("written");
-    fs::rename(bench.path("damaged"), loaded(&bench)).expect("put in its place");
-    assert_eq!(child.wait().expect("it ends").code(), Some(1));
+    let run =
+        |record| bench.contend(&["run", &study, "--out", record, "--only", "WAL/FULL", "--quiet", "--rounds", "1"]);
+    run("first").exits(0);
+    let data = loaded(&bench);
+    fs::write(&data, [7; 8192]).expect("written");
+    let digest = Command::new("sha256sum").arg(&data).output().expect("sha256sum starts").stdout;
+    fs::write(data.with_file_name(DIGEST_FILE), &digest[..64]).expect("a digest that fits");
+    run("record").exits(1);
     let wrong = support::wrong_in(&bench.path("record"));
     let kinds: BTreeSet<&str> = wrong.iter().flat_map(|(_, of)| of).map(|reason| reason.kind.word()).collect();
     assert_eq!(kinds, BTreeSet::from([Invalid::Prepare.word()]));
@@ -238,16 +238,13 @@ fn a_worker_that_gives_up_later_did_begin() {
 /// Clients that do nothing fill a small memory with their samples, in the middle of the window.
 #[test]
 fn a_worker_that_runs_out_of_memory_is_told_in_its_own_words() {
-    if needed("contend-worker-java-null").is_none() {
-        return;
-    }
+    let Some(worker) = needed("contend-worker-java-null") else { return };
+    let worker = format!("env JAVA_TOOL_OPTIONS=-Xmx48m '{}'", worker.display());
     let bench = Bench::new();
     let study = support::tiny_study();
     let args = ["run", &study, "--out", "record", "--quiet", "--rounds", "1", "--window", "60s", "--processes", "1"];
-    let only = ["--contender", "sqlite/java-null", "--only", "*java-null*"];
-    let mut command = bench.command(&[&args[..], &only].concat());
-    let said: Said = command.env("JAVA_TOOL_OPTIONS", "-Xmx48m").output().expect("the tool starts").into();
-    let said = said.exits(1);
+    let only = ["--contender", "sqlite/java-null", "--only", "*java-null*", "--worker-command", &worker];
+    let said = bench.contend(&[&args[..], &only].concat()).exits(1);
     let trials = Record::open(&bench.path("record")).expect("a record").trials;
     let found: Vec<&Reason> = trials.iter().flat_map(|trial| &trial.invalid).collect();
     assert!(found.len() == 1 && found[0].kind == Invalid::WorkerDied, "{found:?}");
