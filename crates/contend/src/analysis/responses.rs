@@ -31,6 +31,12 @@ const BYTES_OF_WRITE: f64 = 1024.0;
 const BEYOND_WRITTEN: f64 = 0.5;
 /// Standard deviations of a difference of shares that chance does not explain.
 const BEYOND_CHANCE: f64 = 3.0;
+/// Beyond this share, answers of a kind that the other service never gives are a difference.
+const BEYOND_NEVER: f64 = 0.01;
+/// A service with at most this share of answers of a kind never gives such answers.
+const NEVER: f64 = 0.001;
+/// Bodies of the same values are at most this many times as long: indented JSON, with a reserve.
+const TIMES_ALIKE: f64 = 4.0;
 
 /// Answers with one status, one content and about one length.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -100,6 +106,10 @@ fn read(text: &str) -> Option<((u16, u16), String, Group)> {
 impl Group {
     fn mean(&self) -> f64 {
         self.bytes as f64 / self.count as f64
+    }
+
+    fn is_encoded(&self) -> bool {
+        self.content == "encoded" || self.content == UNASKED
     }
 
     fn key(&self) -> (u16, &str, u32) {
@@ -187,7 +197,7 @@ pub fn difference([(base, of_base), (other, of_other)]: [(Responses, &str); 2], 
     }
     let written = written([&base, &other]);
     of_both([&base, &other]).find_map(|(place, requests)| {
-        let (what, [here, there]) = of_request(requests, on.study.margin, written)?;
+        let (what, [here, there]) = of_services(requests, on.study.margin, written)?;
         Some(format!(
             "not the same answers: to {}: {there} {what} with {of_other}, {here} with {of_base}; let both send the same \
              content, and run again",
@@ -248,6 +258,43 @@ fn written(of: [&Responses; 2]) -> Option<[u64; 2]> {
 fn named((transaction, step): (u16, u16), request: &Request, transactions: &[String]) -> String {
     let name = transactions.get(usize::from(transaction)).map_or("a transaction", String::as_str);
     format!("{name}, step {}: {}", step + 1, request.method)
+}
+
+/// How the answers of two services to one request differ, those that only one of them gives included.
+fn of_services(requests: [&Request; 2], margin: f64, written: Option<[u64; 2]>) -> Option<(String, [String; 2])> {
+    of_request(requests, margin, written).or_else(|| match written {
+        None => more_shorter(requests, margin),
+        // What was deleted is read as a shorter list, or not found.
+        Some(_) => None,
+    })
+}
+
+/// Shares of short bodies, if one service has more of them than the other one has of bodies of up to four times that length.
+/// Each body of the same values is within that factor, however the lengths of a service vary.
+fn more_shorter(requests: [&Request; 2], margin: f64) -> Option<(String, [String; 2])> {
+    let successes = requests.map(Request::successes);
+    if requests[0].method != "GET" || successes.iter().any(|request| request.all() < LENGTHS_MIN) {
+        return None;
+    }
+    [[0, 1], [1, 0]].into_iter().find_map(|[at, against]| {
+        let (of, other) = (&successes[at], &successes[against]);
+        let all_encoded = other.share(&Group::is_encoded) == 1.0;
+        // How long a compressed body is decompressed is unknown.
+        let counts = |group: &Group| all_encoded || !group.is_encoded();
+        let added = if other.groups.iter().any(Group::is_encoded) { BYTES_OF_ENCODING } else { 0.0 };
+        let longest = |group: &Group| (1_u64 << digits(group.mean()).min(u64::BITS - 1)) - 1;
+        of.groups.iter().filter(|group| counts(group)).map(longest).find_map(|most| {
+            let alike = digits((most + 1) as f64 * TIMES_ALIKE - 1.0 + added);
+            let more = of.share(&|group| counts(group) && longest(group) <= most);
+            let there = other.share(&|group| digits(group.mean()) <= alike);
+            let least = if there <= NEVER { BEYOND_NEVER } else { margin };
+            let shares = Shares { all: [of.all(), other.all()], are: [more, there] };
+            let differ = more > there && shares.differ(least).is_some();
+            let both = || successes.each_ref().map(|request| request.share(&|group| longest(group) <= most));
+            let said = || format!("have a body of at most {}", Bytes(most));
+            differ.then(|| (said(), both().map(|share| format!("{} %", percent(share)))))
+        })
+    })
 }
 
 /// How the answers to one request differ: the difference, and its value on both sides. `written`: successful writes of both,
@@ -334,147 +381,5 @@ impl Shares {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn request(facts: &[&str]) -> Request {
-        Responses::read(facts.iter().copied()).0.remove(&(0, 0)).expect("a request")
-    }
-
-    /// The difference between two services in words; empty if there is none.
-    fn between(base: &[&str], other: &[&str]) -> String {
-        let found = of_request([&request(base), &request(other)], 0.03, None);
-        found.map_or(String::new(), |(what, [here, there])| format!("{here}, {there} {what}"))
-    }
-
-    #[test]
-    fn answers_of_another_meaning_are_found() {
-        let list = ["3000 15000000 200 json GET 0 0", "40 8000 200 json GET 0 0"];
-        for (other, found) in [
-            (&["90000 0 200 empty GET 0 0"][..], "0 %, 100 % have no body"),
-            (&["90000 0 204 empty GET 0 0"], "0 %, 100 % have no body"),
-            (&["90000 0 302 empty GET 0 0"], "100 %, 0 % have a status of 200 to 299"),
-            (&["90000 450000000 200 markup GET 0 0"], "0 %, 100 % are HTML or XML in place of JSON"),
-            (&["90000 2700000 200 json GET 0 0"], "4.88 KiB, 30 B is the median of the bodies"),
-            (
-                &["90000 90000000 200 unasked GET 0 0"],
-                "0 %, 100 % are compressed without Accept-Encoding in the request",
-            ),
-            (&["1500 7500000 200 json GET 0 0", "1500 0 200 empty GET 0 0"], "0 %, 50.0 % have no body"),
-        ] {
-            assert_eq!(between(&list, other), found, "{other:?}");
-        }
-        let hello = between(&["30 390 200 other GET 0 0"], &["30 0 200 empty GET 0 0"]);
-        assert_eq!(hello, "0 %, 100 % have no body");
-        let search = between(&["30 600000 200 json POST 0 0"], &["30 0 200 empty POST 0 0"]);
-        assert_eq!(search, "0 %, 100 % have no body");
-        let plain = between(&["30 30300 200 encoded GET 0 0"], &["900 15300 200 json GET 0 0"]);
-        assert_eq!(plain, "1010 B, 17 B is the median of the bodies");
-    }
-
-    #[test]
-    fn honest_differences_are_not_refused() {
-        for (base, other) in [
-            // Indented, or with other identifiers and times.
-            (&["100 50000 200 json GET 0 0"][..], &["90 108000 200 json GET 0 0"][..]),
-            // Compressed by one of the two.
-            (&["100 500000 200 json GET 0 0"], &["90 18000 200 encoded GET 0 0"]),
-            (&["100 200 200 json GET 0 0"], &["90 1980 200 encoded GET 0 0"]),
-            (&["100 100000 200 unasked GET 0 0"], &["90 99000 200 unasked GET 0 0"]),
-            // One compresses long bodies only, which the other does not have.
-            (&["50 50000 200 encoded GET 0 0", "50 5000 200 json GET 0 0"], &["90 40000 200 json GET 0 0"]),
-            (&["50 50000 200 encoded GET 0 0", "50 500 200 json GET 0 0"], &["90 500000 200 json GET 0 0"]),
-            // A write that is answered with the new object, or with nothing.
-            (&["100 12000 201 json POST 0 0"], &["90 0 204 empty POST 0 0"]),
-            // A framework's default of another kind, such as text in place of JSON.
-            (&["100 2000 200 json GET 0 0"], &["90 1900 200 other GET 0 0"]),
-            // Few answers, one of them of another kind.
-            (&["5 2000 200 json GET 0 0", "1 0 200 empty GET 0 0"], &["6 2400 200 json GET 0 0"]),
-            // One very long answer among few.
-            (&["99 9900 200 json GET 0 0", "1 5000000 200 json GET 0 0"], &["90 9000 200 json GET 0 0"]),
-            // Short and long ones about equally often.
-            (
-                &["52 520 200 json GET 0 0", "48 480000 200 json GET 0 0"],
-                &["48 480 200 json GET 0 0", "52 520000 200 json GET 0 0"],
-            ),
-            (&["100 0 200 empty HEAD 0 0"], &["100 0 204 empty HEAD 0 0"]),
-            // The bodies of redirections and errors.
-            (&["100 20000 302 markup GET 0 0"], &["90 0 302 empty GET 0 0"]),
-            (
-                &["70 70000 200 json GET 0 0", "30 6000 404 markup GET 0 0"],
-                &["70 70000 200 json GET 0 0", "30 600 404 json GET 0 0"],
-            ),
-        ] {
-            assert_eq!(between(base, other), "", "{base:?} and {other:?}");
-        }
-    }
-
-    /// Whether a service's answers at a higher load differ from those at the lowest.
-    fn changed(lowest: &[&str], here: &[&str]) -> String {
-        let of = [lowest, here].map(|facts| Responses::read(facts.iter().copied()));
-        change([&of[0], &of[1]], 0.03, &["list".to_string()]).unwrap_or_default()
-    }
-
-    #[test]
-    fn error_texts_that_come_with_more_load_are_found() {
-        let lowest = ["200 342000 200 json GET 0 0"];
-        let shed = changed(&lowest, &["389 665190 200 json GET 0 0", "456 15504 200 other GET 0 0"]);
-        assert_eq!(
-            shed,
-            "to list, step 1: GET: 46.0 % 200 JSON, 54.0 % 200 other, mean length 805 B; at the lowest load 200 JSON, \
-             mean length 1.67 KiB"
-        );
-        let more = ["100 171000 200 json GET 0 0", "10 340 200 json GET 0 0"];
-        for (base, here, differ) in [
-            (&lowest[..], &["900 1539000 200 json GET 0 0", "190 6460 200 json GET 0 0"][..], true),
-            (&more, &["500 855000 200 json GET 0 0", "400 13600 200 json GET 0 0"], true),
-            (&more, &["1000 1710000 200 json GET 0 0", "110 3740 200 json GET 0 0"], false),
-            // Few of the answers, lengths that vary, and longer ones.
-            (&lowest, &["990 1692900 200 json GET 0 0", "10 340 200 other GET 0 0"], false),
-            (&lowest, &["500 450000 200 json GET 0 0", "500 1539000 200 json GET 0 0"], false),
-            (&lowest, &["500 1700000 200 json GET 0 0"], false),
-            // One item is read after it was deleted.
-            (
-                &["20 6000 200 json GET 0 0", "5 0 204 empty DELETE 0 1"],
-                &["40 12000 200 json GET 0 0", "30 120 200 other GET 0 0"],
-                false,
-            ),
-        ] {
-            assert_eq!(!changed(base, here).is_empty(), differ, "{base:?} and {here:?}");
-        }
-    }
-
-    /// Whether services that wrote that much differ in the answers to a request.
-    fn differ(written: [u64; 2], base: &[&str], other: &[&str]) -> bool {
-        of_request([&request(base), &request(other)], 0.03, Some(written)).is_some()
-    }
-
-    /// A faster service has longer lists after the same time.
-    #[test]
-    fn lists_that_grow_with_the_writes_are_not_compared() {
-        let base = ["100 2700 200 json GET 0 0"];
-        assert!(!differ([100, 3000], &base, &["3000 1020000 200 json GET 0 0"]));
-        assert!(!differ([100, 3000], &base, &["3000 81000 200 json GET 0 0", "1000 0 204 empty GET 0 0"]));
-        assert!(differ([100, 3000], &base, &["3000 0 200 empty GET 0 0"]));
-        // Its writers are faster, and its readers slower.
-        assert!(!differ([100, 3000], &base, &["30 10200 200 json GET 0 0"]));
-    }
-
-    #[test]
-    fn lengths_that_no_writes_explain_are_compared() {
-        let (base, other) = (["100 3400000 200 json GET 0 0"], ["4700 56400 200 json GET 0 0"]);
-        assert!(differ([25, 1200], &base, &other) && differ([1200, 25], &other, &base));
-        assert!(differ([25, 25], &base, &other), "a rate that both keep up with");
-        // Lists that both empty, or that grow while one service still reads and the other has already read.
-        let emptied = ["10 340000 200 json GET 0 0", "4690 9380 200 json GET 0 0"];
-        assert!(!differ([25, 1200], &base, &emptied) && !differ([25, 25], &base, &emptied));
-    }
-
-    #[test]
-    fn answers_are_summed_over_workers_and_shown() {
-        let all = request(&["3 3000 200 json GET 0 0", "1 0 204 empty GET 0 0", "6 6000 200 json GET 0 0", "x 1", ""]);
-        assert_eq!((all.all(), all.mean_bytes(), all.groups.len()), (10, 900.0, 2));
-        assert_eq!(all.kinds(), "90.0 % 200 JSON, 10.0 % 204 empty");
-        assert_eq!(request(&["3 3000 200 markup GET 0 0"]).kinds(), "200 HTML or XML");
-    }
-}
+#[path = "responses_tests.rs"]
+mod tests;
