@@ -19,6 +19,8 @@ const TIMES_SHORTER: f64 = 3.0;
 const DIGITS_SHORTER: u32 = 2;
 /// A compressed body is at most this much longer than the body itself: headers, checksums and blocks that are stored.
 const BYTES_OF_ENCODING: f64 = 64.0;
+/// Status of a part of the answer.
+const PART: u16 = 206;
 /// Compressed although the request did not have `Accept-Encoding`.
 const UNASKED: &str = "unasked";
 /// From how many times as many writes on, these explain longer lists.
@@ -33,6 +35,8 @@ const BEYOND_WRITTEN: f64 = 0.5;
 const BEYOND_CHANCE: f64 = 3.0;
 /// Beyond this share, answers of a kind that the other service never gives are a difference.
 const BEYOND_NEVER: f64 = 0.01;
+/// Fewest answers of such a kind.
+const NEW_MIN: f64 = 5.0;
 /// A service with at most this share of answers of a kind never gives such answers.
 const NEVER: f64 = 0.001;
 /// Bodies of the same values are at most this many times as long: indented JSON, with a reserve.
@@ -263,9 +267,38 @@ fn named((transaction, step): (u16, u16), request: &Request, transactions: &[Str
 /// How the answers of two services to one request differ, those that only one of them gives included.
 fn of_services(requests: [&Request; 2], margin: f64, written: Option<[u64; 2]>) -> Option<(String, [String; 2])> {
     of_request(requests, margin, written).or_else(|| match written {
-        None => more_shorter(requests, margin),
+        None => of_statuses(requests, margin).or_else(|| more_shorter(requests, margin)),
         // What was deleted is read as a shorter list, or not found.
         Some(_) => None,
+    })
+}
+
+/// Shares of a status, if one service mixes it with others. Whether all is answered with 200, 201 or 204 is a matter of taste;
+/// 206 is a part of the answer.
+fn of_statuses(requests: [&Request; 2], margin: f64) -> Option<(String, [String; 2])> {
+    let differ = |shares: Shares| shares.differ_or_are_new(margin);
+    let successes = requests.map(Request::successes);
+    let statuses: BTreeSet<u16> = successes.iter().flat_map(|of| &of.groups).map(|group| group.status).collect();
+    let has_one = |of: &Request| statuses.iter().any(|one| of.share(&|group| group.status == *one) >= 1.0 - NEVER);
+    let mixed = requests[0].method == "GET" && !successes.iter().all(has_one);
+    let mut counted = statuses.iter().filter(|status| mixed || **status == PART);
+    let found = counted.find_map(|status| {
+        let values = differ(Shares::of(requests, &|group| group.status == *status))?;
+        Some((format!("have a status of {status}"), values))
+    });
+    of_classes(requests, &differ).or(found)
+}
+
+/// Shares of a class of statuses, if they differ.
+fn of_classes(
+    requests: [&Request; 2],
+    differ: &dyn Fn(Shares) -> Option<[String; 2]>,
+) -> Option<(String, [String; 2])> {
+    let class = |group: &Group| group.status / 100;
+    let classes: BTreeSet<u16> = requests.iter().flat_map(|request| request.groups.iter().map(class)).collect();
+    classes.into_iter().find_map(|one| {
+        let values = differ(Shares::of(requests, &|group| class(group) == one))?;
+        Some((format!("have a status of {one}00 to {one}99"), values))
     })
 }
 
@@ -287,9 +320,8 @@ fn more_shorter(requests: [&Request; 2], margin: f64) -> Option<(String, [String
             let alike = digits((most + 1) as f64 * TIMES_ALIKE - 1.0 + added);
             let more = of.share(&|group| counts(group) && longest(group) <= most);
             let there = other.share(&|group| digits(group.mean()) <= alike);
-            let least = if there <= NEVER { BEYOND_NEVER } else { margin };
             let shares = Shares { all: [of.all(), other.all()], are: [more, there] };
-            let differ = more > there && shares.differ(least).is_some();
+            let differ = more > there && shares.differ_or_are_new(margin).is_some();
             let both = || successes.each_ref().map(|request| request.share(&|group| longest(group) <= most));
             let said = || format!("have a body of at most {}", Bytes(most));
             differ.then(|| (said(), both().map(|share| format!("{} %", percent(share)))))
@@ -301,12 +333,9 @@ fn more_shorter(requests: [&Request; 2], margin: f64) -> Option<(String, [String
 /// with which lists grow; `None` if no request of the scenario writes.
 fn of_request(requests: [&Request; 2], margin: f64, written: Option<[u64; 2]>) -> Option<(String, [String; 2])> {
     let margin = if written.is_some() { BEYOND_WRITTEN } else { margin };
-    let class = |group: &Group| group.status / 100;
-    let classes: BTreeSet<u16> = requests.iter().flat_map(|request| request.groups.iter().map(class)).collect();
-    for one in classes {
-        if let Some(values) = Shares::of(requests, &|group| class(group) == one).differ(margin) {
-            return Some((format!("have a status of {one}00 to {one}99"), values));
-        }
+    let class = of_classes(requests, &|shares| shares.differ(margin));
+    if class.is_some() {
+        return class;
     }
     let is_get = requests[0].method == "GET";
     let least = if is_get { 0.0 } else { BYTES_OF_WRITE };
@@ -377,6 +406,13 @@ impl Shares {
         let deviation = (pooled * (1.0 - pooled) * (1.0 / all[0] + 1.0 / all[1])).sqrt();
         let beyond = (self.are[0] - self.are[1]).abs() > margin + BEYOND_CHANCE * deviation;
         beyond.then(|| self.are.map(|share| format!("{} %", percent(share))))
+    }
+
+    /// The same, with a smaller margin if one of the services never gives such answers.
+    fn differ_or_are_new(&self, margin: f64) -> Option<[String; 2]> {
+        let several = (0..2).any(|at| self.are[at] * self.all[at] as f64 >= NEW_MIN);
+        let is_new = several && self.are.iter().any(|share| *share <= NEVER);
+        self.differ(if is_new { margin.min(BEYOND_NEVER) } else { margin })
     }
 }
 

@@ -108,6 +108,35 @@ fn more_short_bodies_than_the_other_service_has_are_found() {
     assert!(!differ([100, 100], &honest, &half), "lists that were emptied are shorter");
 }
 
+/// A status is mixed with another one, and the other service sends one status.
+#[test]
+fn statuses_that_only_one_service_sends_are_found() {
+    let honest = ["4000 6840000 200 json GET 0 0"];
+    let parts = ["2760 4719600 200 json GET 0 0", "2259 3862890 206 json GET 0 0"];
+    assert_eq!(between(&honest, &parts), "100 %, 55.0 % have a status of 200");
+    assert_eq!(between(&honest, &["4000 6840000 206 json GET 0 0"]), "0 %, 100 % have a status of 206");
+    for (other, found) in [
+        (&["2760 4719600 200 json GET 0 0", "2259 3862890 202 json GET 0 0"][..], true),
+        (&["4900 8379000 200 json GET 0 0", "100 171000 206 json GET 0 0"], true),
+        (&["4900 8379000 200 json GET 0 0", "100 2000 500 json GET 0 0"], true),
+        (&["4960 8481600 200 json GET 0 0", "40 68400 206 json GET 0 0"], false),
+        (&["4960 8481600 200 json GET 0 0", "40 800 500 json GET 0 0"], false),
+        (&["29 49590 200 json GET 0 0", "1 20 500 json GET 0 0"], false),
+        // An implementation's choice.
+        (&["4000 6840000 201 json GET 0 0"], false),
+        (&["4000 6840000 203 json GET 0 0", "4 6840 200 json GET 0 0"], false),
+    ] {
+        let said = [between(&honest, other), between(other, &honest)];
+        assert_eq!(said.map(|said| !said.is_empty()), [found; 2], "{other:?}");
+    }
+    let (both, swapped) = (
+        ["50 85500 200 json GET 0 0", "50 85500 206 json GET 0 0"],
+        ["55 94050 200 json GET 0 0", "45 76950 206 json GET 0 0"],
+    );
+    assert_eq!(between(&both, &swapped), "", "a mix that both have");
+    assert!(!differ([100, 100], &honest, &parts), "pages of a list that grows");
+}
+
 /// Lengths of 20 to 20,000 bytes, of which one service has up to 2.5 times as many bytes of white space, or compresses some.
 #[test]
 fn lengths_that_vary_in_both_services_are_alike() {
