@@ -1,6 +1,6 @@
 //! Hostile and broken input: arguments, files that never end, texts that steer a terminal, and killed processes.
 
-use crate::support::{Bench, Said, wait_for};
+use crate::support::{Bench, Said, root, wait_for};
 use rustix::process::{Pid, Signal, kill_process};
 use std::ffi::OsStr;
 use std::fs;
@@ -205,9 +205,10 @@ fn a_file_of_a_record_that_was_edited_is_not_believed() {
     let json = bench.contend(&["report", "record", "--json"]).out;
     let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
     assert_eq!(json["not_sealed"], serde_json::json!(["run.toml"]));
-    let said = bench.contend(&["compare", "record", "record"]);
+    let other = root().join("tests/fixtures/records/format-3").display().to_string();
+    let said = bench.contend(&["compare", &other, "record"]);
     assert!(one_line(&said.out).contains(&format!("B: {NOT_SEALED}")), "{}", said.out);
-    let json = bench.contend(&["compare", "record", "record", "--json"]).out;
+    let json = bench.contend(&["compare", "record", &other, "--json"]).out;
     let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
     assert_eq!(json["not_sealed_in_a"], serde_json::json!(["run.toml"]), "{json:#}");
     fs::write(bench.path("record/run.toml"), run).expect("put back");

@@ -15,7 +15,7 @@ use contend::analysis::estimate::Estimator;
 use contend::analysis::metric::{self, Metric};
 use contend::analysis::trial::Scope;
 use contend::outcome::Outcome;
-use contend::record::parts::StudyRecord;
+use contend::record::parts::{StudyRecord, check_two_runs};
 use contend::record::store::Record;
 use contend_stats::interval::median;
 use contend_stats::precision::{Percent, Ratio};
@@ -39,9 +39,10 @@ struct Pair {
 /// Judges record B against record A.
 ///
 /// # Errors
-/// A record cannot be read, or they share no contender and baseline.
+/// A record cannot be read, both are the same, or they share no contender and baseline.
 pub fn judged(a: &Path, b: &Path, margin: f64) -> Result<Page> {
     let (record_a, record_b) = (open(a)?, open(b)?);
+    check_two_runs([(a, &record_a.run), (b, &record_b.run)])?;
     judged_in((&Findings::new(&record_a), a), (&Findings::new(&record_b), b), margin)
 }
 

@@ -5,7 +5,7 @@ use super::{INVALID, OK, print, style};
 use crate::analysis::compare_parts::PartsComparison;
 use crate::analysis::compare_records::RecordComparison;
 use crate::analysis::{self, Parts};
-use crate::record::parts::StudyRecord;
+use crate::record::parts::{StudyRecord, check_two_runs};
 use crate::report::{compare_parts, compare_records};
 use anyhow::{Result, anyhow, bail};
 use clap::{Parser, ValueHint};
@@ -48,6 +48,9 @@ fn records(args: &CompareArgs) -> Result<(String, PartsComparison)> {
         (false, true) => return Err(uneven(baseline, &a)),
         (true, false) => return Err(uneven(candidate, &b)),
         _ => {}
+    }
+    for ((_, part), (_, other)) in a.parts.iter().zip(&b.parts) {
+        check_two_runs([(baseline, &part.run), (candidate, &other.run)])?;
     }
     let [a, b] = [&a, &b].map(|record| Parts::new(&record.file, &record.parts));
     let comparison = analysis::compare_parts::compare(&a, &b);

@@ -66,6 +66,22 @@ fn partial(dir: &Path) -> PathBuf {
     dir.join(format!(".{STUDY_FILE}.partial"))
 }
 
+/// Requires that two records, each with its directory, are of two runs: a record and its copy have the same measurements.
+///
+/// # Errors
+/// The directories are one, or the runs have the same random number.
+pub fn check_two_runs([(dir, run), (other, of_other)]: [(&Path, &Run); 2]) -> Result<()> {
+    let place = |dir: &Path| fs::canonicalize(dir).ok();
+    let (a, b) = (dir.display(), other.display());
+    if place(dir).is_some_and(|found| Some(found) == place(other)) {
+        bail!("{a} and {b} are the same record; name two records");
+    }
+    if run.id.is_some() && run.id == of_other.id {
+        bail!("{a} and {b} are the same record: one is a copy of the other; name records of two runs");
+    }
+    Ok(())
+}
+
 /// Removes `study.toml`, complete or partial.
 pub fn undo_study(dir: &Path) {
     for path in [partial(dir), dir.join(STUDY_FILE)] {
