@@ -144,16 +144,20 @@ fn no_text_of_others_steers_a_terminal() {
     }
 }
 
-/// Labels, questions and names of a study reach every form of the report.
+/// Questions and names of a study reach every form of the report.
 #[test]
 fn no_text_of_others_steers_a_reader_of_a_report() {
     let bench = Bench::new();
     let study = fs::read_to_string(crate::support::tiny_study()).expect("the study");
     let steers = r"\u001b[31mred\u202e";
     let truncate = "settings = { journal_mode = \"truncate\"";
-    let study = study.replacen(truncate, &format!("label = \"{steers}\"\n{truncate}"), 1);
+    let labelled = study.replacen(truncate, &format!("label = \"{steers}\"\n{truncate}"), 1);
+    fs::write(bench.path("labelled.toml"), labelled).expect("written");
+    let said = bench.contend(&["run", "labelled.toml", "--out", "labelled"]).exits(2);
+    let refused = "label: `?[31mred?` has a character that is not visible: U+001B";
+    assert!(said.err.contains("labelled.toml:") && said.err.contains(refused), "{}", said.err);
     let study = study.replacen("question = \"", &format!("question = \"{steers}"), 1);
-    assert_eq!(study.matches(steers).count(), 2, "{study}");
+    assert_eq!(study.matches(steers).count(), 1, "{study}");
     fs::write(bench.path("study.toml"), study).expect("written");
     let said = bench.contend(&["run", "study.toml", "--out", "record", "--rounds", "1", "--window", "100ms"]);
     said.ran();

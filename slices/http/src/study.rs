@@ -3,6 +3,7 @@
 use crate::args::{HttpArgs, Spacing};
 use crate::engine::ENGINE;
 use anyhow::{Context, Result, anyhow, ensure};
+use contend::contender::check_label;
 use contend::engine;
 use contend::load::{Arrivals, Load};
 use contend::study::CYCLE;
@@ -35,6 +36,7 @@ pub fn contenders(args: &HttpArgs, workload: &Workload) -> Result<Vec<Contender>
     of_all("--host", args.host.len(), true)?;
     of_all("--label", args.label.len(), false)?;
     of_all("--pid", args.pid.len(), false)?;
+    args.label.iter().try_for_each(|label| check_label(label)).map_err(|message| anyhow!("--label: {message}"))?;
     ensure!(all_differ(&args.label), "--label: a name is given twice");
     let places: Vec<&str> = args.url.iter().map(|url| place(url)).collect();
     let places_differ = all_differ(&places);

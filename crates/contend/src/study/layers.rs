@@ -7,6 +7,7 @@ use super::kind::LOAD;
 use super::model::{Extent, Variant};
 use super::spec::Draft;
 use super::{axis, load};
+use crate::contender::check_label;
 use crate::engine::Settings;
 use crate::source::did_you_mean;
 
@@ -106,9 +107,7 @@ fn read_contender(prefix: &[&str], index: usize, written: &file::Contender) -> R
             .and_then(|value| draft.set(key, &value))
             .map_err(|message| wrong(&["settings", key], message))?;
     }
-    if written.label.as_ref().is_some_and(|label| label.trim().is_empty()) {
-        return Err(wrong(&["label"], "must not be empty".to_string()));
-    }
+    written.label.as_deref().map_or(Ok(()), check_label).map_err(|message| wrong(&["label"], message))?;
     Ok(Entry { draft, label: written.label.clone(), path: wrong(&[], String::new()).path })
 }
 

@@ -50,6 +50,7 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     ("[\"full\", \"normal\"]", "[\"full\", \"fulll\"]", "fulll"),
     ("label = \"safe\"", "label = \"WAL/FULL\"", "[[contender]]"),
     ("label = \"safe\"", "label = \"\"", "label"),
+    ("label = \"safe\"", r#"label = "WAL/FULL\u200b""#, "label"),
     ("label = \"safe\"", "driver = \"odbc\"", "driver = \"odbc\""),
     ("label = \"safe\"", "tier = \"bounded\"", "[[contender]]"),
     ("label = \"safe\"", "tier = \"best\"", "tier"),
