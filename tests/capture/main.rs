@@ -24,6 +24,7 @@ mod secrets;
 mod server;
 mod session;
 mod study;
+mod threads;
 mod told;
 mod watched;
 

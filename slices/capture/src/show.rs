@@ -329,6 +329,13 @@ fn roles(summary: &Summary) -> Section {
         bursts.most_per_s,
         time(bursts.pause_ns)
     );
-    let blocks = vec![table(&head, summary.roles.iter().map(row).collect()), Block::Text(text)];
+    let mut blocks = vec![table(&head, summary.roles.iter().map(row).collect()), Block::Text(text)];
+    let of_one = summary.transactions.iter().enumerate().filter(|(_, kind)| kind.is_of_one_thread);
+    let of_one: Vec<String> =
+        of_one.map(|(at, kind)| format!("transaction {} ({})", at + 1, plural(kind.count, "time"))).collect();
+    if !of_one.is_empty() {
+        let of_one = of_one.join(", ");
+        blocks.push(Block::Text(format!("Made by one thread only, though the program has others: {of_one}.")));
+    }
     Section { id: Id::Other("roles"), title: "Roles and bursts".into(), blocks }
 }

@@ -110,6 +110,8 @@ pub struct Kind {
     pub rolled_back: u64,
     pub failed: u64,
     pub retries: u64,
+    /// Whether one thread of a program with several made all of them.
+    pub is_of_one_thread: bool,
     pub p50_ns: u64,
     pub p99_ns: u64,
     /// Mean times.
@@ -206,6 +208,17 @@ impl<'m> Known<'m> {
         processes.len() == count && count * RARE <= self.transactions.len()
     }
 
+    /// Whether one thread made all transactions of a group, several, and its program has other threads with transactions.
+    pub fn is_of_one_thread(&self, group: &Group) -> bool {
+        const SEVERAL: usize = 5;
+        let thread = |transaction: &Transaction| (transaction.who.process, transaction.who.tid);
+        let mine: BTreeSet<(u64, u32)> = group.transactions.iter().map(|&i| thread(&self.transactions[i])).collect();
+        let [one] = mine.into_iter().collect::<Vec<_>>()[..] else { return false };
+        let program = self.trace.process(one.0);
+        let is_other = |of: &Transaction| thread(of) != one && self.trace.process(of.who.process) == program;
+        group.transactions.len() >= SEVERAL && self.transactions.iter().any(is_other)
+    }
+
     /// Whether all transactions of a group failed, and none at a lock.
     pub fn always_fails(&self, group: &Group) -> bool {
         let all = group.transactions.iter().map(|&i| &self.transactions[i]);
@@ -229,6 +242,7 @@ impl<'m> Known<'m> {
             rolled_back: ended(End::RolledBack),
             failed: ended(End::Failed) + ended(End::Unfinished),
             retries: all.iter().map(|transaction| u64::from(transaction.earlier)).sum(),
+            is_of_one_thread: self.is_of_one_thread(group),
             p50_ns: quantile(&times, 0.5),
             p99_ns: quantile(&times, 0.99),
             in_sqlite_ns: calls().map(|call| call.inside_ns + call.prepare.0).sum::<u64>() / count.max(1),

@@ -154,7 +154,7 @@ fn capture(args: &CaptureArgs) -> Result<u8> {
     match write_study(&out, None) {
         Ok(written) => {
             let dir = shown(&out);
-            written.chosen.iter().chain(&written.absent).for_each(|sentence| contend::tell!("contend: {sentence}"));
+            written.notes().for_each(|sentence| contend::tell!("contend: {sentence}"));
             if !written.left_out.is_empty() {
                 let share = written.share.words();
                 contend::tell!("contend: The study has {share}. What is left out: contend capture to-workload {dir}");
@@ -227,7 +227,7 @@ fn to_workload(args: &ToWorkloadArgs) -> Result<u8> {
     for sentence in &written.left_out {
         contend::tell!("contend: {sentence}");
     }
-    written.chosen.iter().chain(&written.absent).for_each(|sentence| contend::tell!("contend: {sentence}"));
+    written.notes().for_each(|sentence| contend::tell!("contend: {sentence}"));
     contend::tell!("contend: The study has {}.", written.share.words());
     let dir = args.dir.display();
     print(&format!(

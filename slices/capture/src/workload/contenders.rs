@@ -2,10 +2,9 @@
 
 use crate::literal::text;
 use crate::manifest::Database;
-use crate::program::Began;
-use crate::sql::Begin;
+use crate::program::{Began, Group};
 use crate::statement::{pragma, tokens};
-use crate::summary::Known;
+use crate::summary::{Known, begin_word};
 use crate::trace::Connection;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -16,7 +15,8 @@ pub struct Settings {
     pub journal_mode: String,
     pub synchronous: String,
     pub busy_timeout: i64,
-    /// `None` if no writing transaction begins with a statement of its own.
+    /// The weakest BEGIN of writing transactions. Others have their own in the workload, so that a stronger one changes these
+    /// only. `None` if no writing transaction begins with a statement of its own.
     pub begin: Option<&'static str>,
     /// Other settings that connections set, with values as TOML.
     others: Vec<(&'static str, String)>,
@@ -57,7 +57,7 @@ fn most_frequent<T: Ord>(values: impl Iterator<Item = T>) -> Option<T> {
 }
 
 impl Settings {
-    /// Those of the writers of a captured database.
+    /// Those of the writers of a captured database; `begin` follows from the transactions of the workload.
     pub fn of(known: &Known, database: &Database) -> Settings {
         // Readers may have other settings, and the questions are about writers.
         let is_pragma = |sql: &str| sql.trim_start().get(..6).is_some_and(|word| word.eq_ignore_ascii_case("pragma"));
@@ -86,30 +86,26 @@ impl Settings {
         let synchronous = most_frequent(on().map(synchronous)).unwrap_or("full");
         let busy_timeout = most_frequent(on().map(|of| of.busy_timeout_ms.unwrap_or(0))).unwrap_or(0);
         let others = OTHERS.iter().filter_map(|name| Some((*name, other(name, &value(name)?)?))).collect();
-        let begin = captured_begin(known);
-        Settings { journal_mode: mode.into(), synchronous: synchronous.into(), busy_timeout, begin, others }
+        Settings { journal_mode: mode.into(), synchronous: synchronous.into(), busy_timeout, begin: None, others }
+    }
+
+    /// With the weakest BEGIN of these transactions.
+    pub fn begun_as<'g>(self, groups: impl Iterator<Item = &'g Group>) -> Settings {
+        let begins =
+            groups.filter(|group| group.writes && matches!(group.began, Began::By(_))).map(|group| group.began);
+        Settings { begin: begins.min().map(begin_word), ..self }
+    }
+
+    /// The BEGIN of a writing transaction, if it is another one than that of these settings.
+    pub fn other_begin(&self, group: &Group) -> Option<&'static str> {
+        let own = matches!(group.began, Began::By(_)).then(|| begin_word(group.began));
+        own.filter(|_| own != self.begin)
     }
 
     /// Whether the program has foreign keys enforced.
     pub fn enforces_foreign_keys(&self) -> bool {
         self.others.iter().any(|(name, _)| *name == "foreign_keys")
     }
-}
-
-/// The most frequent BEGIN of writing transactions; `None` if all are single statements.
-fn captured_begin(known: &Known) -> Option<&'static str> {
-    let mut counts: BTreeMap<Begin, usize> = BTreeMap::new();
-    for group in known.groups.iter().filter(|group| group.writes) {
-        if let Began::By(begin) = group.began {
-            *counts.entry(begin).or_default() += group.transactions.len();
-        }
-    }
-    let (begin, _) = counts.into_iter().max_by_key(|(_, count)| *count)?;
-    Some(match begin {
-        Begin::Immediate => "immediate",
-        Begin::Exclusive => "exclusive",
-        Begin::Deferred => "deferred",
-    })
 }
 
 /// A contender on SQLite: its label, its settings, and how its clients share connections.

@@ -72,6 +72,8 @@ pub struct Written {
     pub left_out: Vec<String>,
     /// The servers that are not in the study, and why.
     pub absent: Vec<String>,
+    /// The transactions of one thread that all clients make, as a sentence.
+    pub of_one_thread: Option<String>,
     pub share: Share,
     /// Which of several databases it is about, as a sentence.
     pub chosen: Option<String>,
@@ -79,10 +81,18 @@ pub struct Written {
     pub rows: Vec<(NamedTempFile, String)>,
 }
 
+impl Written {
+    /// Sentences about the study that its user has to know.
+    pub fn notes(&self) -> impl Iterator<Item = &String> {
+        self.chosen.iter().chain(&self.absent).chain(&self.of_one_thread)
+    }
+}
+
 struct Writer<'k> {
     known: &'k Known<'k>,
     content: &'k Content,
     names: Names,
+    settings: &'k Settings,
 }
 
 /// A transaction as the workload has it.
@@ -124,6 +134,7 @@ pub fn write(dir: &Path, manifest: &Manifest, trace: Trace, wanted: Option<&Path
     left_out.extend(others.iter().map(other));
     let settings = Settings::of(known, database);
     let kinds = kinds::kinds(known, (content, settings.busy_timeout), &mut share, &mut left_out);
+    let settings = settings.begun_as(kinds.iter().map(|kind| &kind.group));
     ensure!(
         !kinds.is_empty(),
         "no transaction of the capture can be taken over: {}",
@@ -134,7 +145,9 @@ pub fn write(dir: &Path, manifest: &Manifest, trace: Trace, wanted: Option<&Path
     tables.rows = entries;
     left_out.extend(why_none.map(|why| format!("The study's rows are made by generators, because {why}.")));
     tables.write_scale(&mut head);
-    let roles = roles::roles(known, kinds.iter().map(|kind| (kind.name.as_str(), &kind.group)));
+    let named = || kinds.iter().map(|kind| (kind.name.as_str(), &kind.group));
+    let roles = roles::roles(known, named());
+    let of_one_thread = roles::of_one_thread(known, named(), &roles);
     roles::write_scale(&mut head, &roles);
     let mut of_tables = vec![];
     tables.write(&mut head, &names, &mut of_tables)?;
@@ -144,7 +157,7 @@ pub fn write(dir: &Path, manifest: &Manifest, trace: Trace, wanted: Option<&Path
     let transactions = kinds.iter().map(|kind| kind.group.transactions.len()).sum();
     let (foreign_keys, again) = (settings.enforces_foreign_keys(), manifest.with_values());
     let trial = Trial { dir, files: at, foreign_keys, bytes: content.bytes(), transactions, again };
-    let writer = Writer { known, content, names };
+    let writer = Writer { known, content, names, settings: &settings };
     let (drafts, carries) = writer.drafts(&kinds, &trial, |drafts| whole(&head, drafts, &roles));
     let mut workload = whole(&head, &drafts, &roles);
     left_out.extend(drafts.iter().flat_map(|draft| draft.left_out.iter().cloned()));
@@ -153,13 +166,13 @@ pub fn write(dir: &Path, manifest: &Manifest, trace: Trace, wanted: Option<&Path
     let servers = servers::of("capture", &workload, &mut absent)?;
     let has_rows = !tables.rows.is_empty();
     let longest = Longest::of(known, &kinds);
-    let (now, longest) = (&settings, longest.as_ref());
-    let (differ, servers, absent_of) = (&differ[..], &servers[..], &absent[..]);
-    let captured =
-        Captured { known, now, longest, share: &share, has_rows, carries, differ, servers, absent: absent_of };
+    let (now, longest, differ, servers) = (&settings, longest.as_ref(), &differ[..], &servers[..]);
+    let limits = [absent.as_slice(), of_one_thread.as_slice()].concat();
+    let captured = Captured { known, now, longest, share: &share, has_rows, carries, differ, servers, limits: &limits };
     let study = study::study(&captured, &roles);
     let crash = crash::study(now, &manifest.program());
-    Ok(Written { workload: wrapped(&workload), study, crash, left_out, absent, share, chosen, rows: files })
+    let (workload, rows) = (wrapped(&workload), files);
+    Ok(Written { workload, study, crash, left_out, absent, of_one_thread, share, chosen, rows })
 }
 
 /// The beginning of a workload.
@@ -248,7 +261,10 @@ impl<'k> Writer<'k> {
         let is_alone = group.began == Began::Alone && holds_ns.iter().all(|ns| *ns == 0);
         match (is_alone, group.writes) {
             (true, _) => line(&mut draft.text, "begin", "\"none\""),
-            (_, true) => {}
+            (_, true) => {
+                let own = self.settings.other_begin(group);
+                own.into_iter().for_each(|begin| line(&mut draft.text, "begin", &text(begin)));
+            }
             (_, false) => line(&mut draft.text, "begin", "\"deferred\""),
         }
         let rolled_back =

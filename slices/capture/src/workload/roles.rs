@@ -5,6 +5,7 @@ use crate::literal::text;
 use crate::program::Group;
 use crate::summary::Known;
 use crate::workload::generator::{line, plain};
+use contend::stats::precision::counted;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
 
@@ -95,7 +96,7 @@ impl MoreLoad {
     pub fn of(roles: &[Role], times: u64) -> MoreLoad {
         let each = |role: &Role, times: u64| {
             let pause_us = role.pause_us.checked_div(times).unwrap_or(0);
-            (role.processes * role.clients) as f64 / (role.busy_us + pause_us).max(1) as f64
+            role.all_clients() as f64 / (role.busy_us + pause_us).max(1) as f64
         };
         let rate = |times| roles.iter().map(|role| each(role, times)).sum::<f64>();
         let held: f64 = roles.iter().map(|role| each(role, 1) * role.lock_us as f64).sum();
@@ -146,9 +147,35 @@ impl Role {
         (self.pause_us >= LONG_PAUSE_US).then(of)
     }
 
+    /// How many clients it has in all.
+    fn all_clients(&self) -> u64 {
+        self.processes * self.clients
+    }
+
     fn pause(&self) -> String {
         format!("pause_{}_us", self.name)
     }
+}
+
+/// A sentence about the transactions that one thread of the program made, and that all clients of its role make in the study.
+pub fn of_one_thread<'g>(
+    known: &Known,
+    kinds: impl Iterator<Item = (&'g str, &'g Group)>,
+    roles: &[Role],
+) -> Option<String> {
+    let of_one = kinds.filter(|(_, group)| known.is_of_one_thread(group));
+    let all = of_one.filter_map(|(name, group)| {
+        let role = roles.iter().find(|role| role.mix.contains_key(name) && role.all_clients() > 1)?;
+        let times = counted(group.transactions.len(), "time");
+        Some(format!("{name} ({times}; the {} clients of {})", role.all_clients(), role.name))
+    });
+    let all = all.collect::<Vec<String>>().join(", ");
+    let sentence = format!(
+        "One thread of the program made each of these transactions, and all clients of its role make them in the study: {all}. So several \
+         can run at the same time, and load=x2 to load=full also shorten the pauses of that thread. To keep them apart, give them a \
+         [role] with one client in workload.toml."
+    );
+    (!all.is_empty()).then_some(sentence)
 }
 
 /// Whether the program holds transactions open.

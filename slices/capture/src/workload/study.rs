@@ -26,8 +26,8 @@ pub struct Captured<'c> {
     /// What a trial of the workload showed that the capture does not have.
     pub differ: &'c [Difference],
     pub servers: &'c [Server],
-    /// The servers that are not in the study, and why.
-    pub absent: &'c [String],
+    /// Further limits, as sentences: which servers are not in the study, and why.
+    pub limits: &'c [String],
 }
 
 /// The study file.
@@ -111,9 +111,9 @@ fn gaps(known: &Known) -> String {
     missing.map(|gap| format!("  {},\n", text(&format!("The capture has a gap: {gap}")))).collect()
 }
 
-/// Lines of the study's limits about the servers that are not in it.
-fn absent(sentences: &[String]) -> String {
-    sentences.iter().map(|sentence| format!("  {},\n", text(sentence))).collect()
+/// Sentences as lines of the study's limits.
+fn sentences(all: &[String]) -> String {
+    all.iter().map(|sentence| format!("  {},\n", text(sentence))).collect()
 }
 
 /// A line of the study's limits, where rows are generated.
@@ -222,7 +222,7 @@ fn head(of: &Captured, longest_timeout_ms: i64, roles: &[Role]) -> String {
         differences(of.differ),
         if of.servers.is_empty() { "" } else { ISOLATION },
         if of.servers.is_empty() || !of.now.enforces_foreign_keys() { "" } else { NO_FOREIGN_KEYS },
-        absent(of.absent),
+        sentences(of.limits),
         gaps(known),
         match tier {
             "durable" => "every acknowledged commit survives a power cut",
