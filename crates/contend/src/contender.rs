@@ -1,7 +1,6 @@
 //! Contenders and the tiers they promise after a crash, as plain types. Engines interpret a contender's settings and
 //! studies combine contenders, so neither room owns the type.
 
-use crate::stats::harmless::is_invisible;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -73,24 +72,6 @@ pub struct Contender {
     pub tier: Tier,
     /// Facts from the tables of engines and drivers at the start of the run.
     pub resolved: Resolved,
-}
-
-/// Checks the label that a user gives a contender: labels are compared by people, so what looks the same must be the same.
-///
-/// # Errors
-/// It is empty, or has a character that is not visible.
-pub fn check_label(label: &str) -> Result<(), String> {
-    if label.trim().is_empty() {
-        return Err("must not be empty".to_string());
-    }
-    match label.chars().find(|c| is_invisible(*c)) {
-        Some(c) => Err(format!(
-            "`{}` has a character that is not visible: U+{:04X}",
-            label.replace(is_invisible, "?"),
-            u32::from(c)
-        )),
-        None => Ok(()),
-    }
 }
 
 /// Facts about a contender that its name does not contain. They are taken once from the tables of engines and drivers

@@ -3,11 +3,10 @@
 use crate::args::{HttpArgs, Spacing};
 use crate::engine::ENGINE;
 use anyhow::{Context, Result, anyhow, ensure};
-use contend::contender::check_label;
 use contend::engine;
 use contend::load::{Arrivals, Load};
-use contend::study::CYCLE;
 use contend::study::model::{Condition, Contender, Resolved, Study, Tier};
+use contend::study::{CYCLE, check_label};
 use contend::trial::plans;
 use contend::units::duration_ns;
 use contend::workload::model::ClientCount;

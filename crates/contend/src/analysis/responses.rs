@@ -281,7 +281,7 @@ fn of_statuses(requests: [&Request; 2], margin: f64) -> Option<(String, [String;
     let statuses: BTreeSet<u16> = successes.iter().flat_map(|of| &of.groups).map(|group| group.status).collect();
     let has_one = |of: &Request| statuses.iter().any(|one| of.share(&|group| group.status == *one) >= 1.0 - NEVER);
     let mixed = requests[0].method == "GET" && !successes.iter().all(has_one);
-    let mut counted = statuses.iter().filter(|status| mixed || **status == PART);
+    let mut counted = statuses.iter().rev().filter(|status| mixed || **status == PART);
     let found = counted.find_map(|status| {
         let values = differ(Shares::of(requests, &|group| group.status == *status))?;
         Some((format!("have a status of {status}"), values))

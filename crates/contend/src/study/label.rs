@@ -2,12 +2,31 @@
 
 use super::axis::Expanded;
 use crate::engine::{self, Settings};
+use crate::stats::harmless::is_invisible;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Two settings that SQLite users read as one, written `WAL/FULL`.
 const PAIR: [&str; 2] = ["journal_mode", "synchronous"];
 /// Settings whose values are clear without the name.
 const SPEAKING: [&str; 1] = ["begin"];
+
+/// Checks the label that a user gives a contender: labels are compared by people, so what looks the same must be the same.
+///
+/// # Errors
+/// It is empty, or has a character that is not visible.
+pub fn check_label(label: &str) -> Result<(), String> {
+    if label.trim().is_empty() {
+        return Err("must not be empty".to_string());
+    }
+    match label.chars().find(|c| is_invisible(*c)) {
+        Some(c) => Err(format!(
+            "`{}` has a character that is not visible: U+{:04X}",
+            label.replace(is_invisible, "?"),
+            u32::from(c)
+        )),
+        None => Ok(()),
+    }
+}
 
 /// A label for each contender, without the common settings. Labels of the study's contenders depend only on these, so
 /// that a contender from the command line does not rename them.

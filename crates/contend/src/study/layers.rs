@@ -4,10 +4,10 @@ use super::edition::{Axis, Edition, Entry, Problem, value_text};
 use super::file::{self, File, Layer, RunKind};
 use super::keys;
 use super::kind::LOAD;
+use super::label::check_label;
 use super::model::{Extent, Variant};
 use super::spec::Draft;
 use super::{axis, load};
-use crate::contender::check_label;
 use crate::engine::Settings;
 use crate::source::did_you_mean;
 

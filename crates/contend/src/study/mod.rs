@@ -41,6 +41,7 @@ pub use crate::source::library::Embedded;
 pub use axis::axis_words;
 pub use choices::{Choices, parse_set};
 pub use estimate::{assumed_operation_ns, estimate_left_ns, estimate_ns};
+pub use label::check_label;
 pub use layers::ROUNDS_MAX;
 pub use load::CYCLE;
 pub use resolve::{StudyError, check_quick, leave_out, resolve, resolve_parts};
