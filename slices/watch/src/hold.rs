@@ -4,6 +4,7 @@ use crate::event::Who;
 use crate::lock::{Lock, Mode};
 use crate::thread::Thread;
 use serde::Serialize;
+use std::collections::BTreeMap;
 
 /// Shortest gap between statements under the write lock that is reported, if another process waited. A busy machine makes
 /// shorter ones in every program.
@@ -44,6 +45,8 @@ pub struct Hold {
     pub checkpoint_ns: u64,
     /// Time for which it waited for readers to leave the file, to commit (rollback journal).
     pub drain_ns: u64,
+    /// Whether its connection rebuilt the log's index under this write lock: that is no write.
+    pub is_rebuild: bool,
     /// Whether this is SHARED in WAL mode, which a connection holds as long as it is open.
     pub is_connection: bool,
     /// Whether it has outlived its transaction (PRAGMA locking_mode = EXCLUSIVE): then its length is no fault.
@@ -96,6 +99,18 @@ impl KeptOut {
     }
 }
 
+/// Marks the write lock of a process as one of a rebuild of the log's index if the process also holds WAL_RECOVER_LOCK alone:
+/// SQLite holds both for that, and WAL_RECOVER_LOCK alone for nothing else.
+pub fn mark_rebuild(held: &mut BTreeMap<(usize, u32, Lock), Hold>, (database, pid, taken): (usize, u32, Lock)) {
+    if !matches!(taken, Lock::WalWrite | Lock::Recover) {
+        return;
+    }
+    let recover = held.get(&(database, pid, Lock::Recover)).filter(|hold| hold.mode == Mode::Alone);
+    let is_rebuilt = recover.is_some();
+    let write = held.get_mut(&(database, pid, Lock::WalWrite));
+    write.into_iter().for_each(|write| write.is_rebuild |= is_rebuilt);
+}
+
 /// Time between two statements.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Gap {
@@ -126,6 +141,7 @@ impl Hold {
             after_commit: false,
             checkpoint_ns: 0,
             drain_ns: 0,
+            is_rebuild: false,
             is_connection: false,
             is_kept: false,
             refused: 0,

@@ -43,14 +43,16 @@ impl Missing {
 
     /// Adds that the log of a process was not seen; of which database, if no lock of its `-shm` file was seen at all.
     pub fn add_writes(&mut self, pid: u32, processes: &Processes, database: Option<&Database>) {
-        let why = database.map_or("its `-shm` file was made and removed between two looks".to_string(), |database| {
+        let gone =
+            "it locked a file that was gone at the next look, perhaps a `-shm` file made and removed between two looks";
+        let why = database.map_or(gone.to_string(), |database| {
             format!(
                 "it has locked {} and no known `-shm` file: with PRAGMA locking_mode = EXCLUSIVE there is none, or a new one \
                  was not known yet",
                 one_line(&database.path.display().to_string(), PATH_CHARS)
             )
         });
-        self.add(format!("writes of {}", processes.name(pid).unwrap_or_default()), Some(pid), why);
+        self.add(format!("perhaps some writes of {}", processes.name(pid).unwrap_or_default()), Some(pid), why);
     }
 
     /// Adds an event of a thread that ended before its process was known.
@@ -78,15 +80,29 @@ impl Reason {
     }
 }
 
-/// Statements that were refused without a lock call, counted by process, as a sentence. `name` returns the name of a
-/// process.
-pub fn unexplained(statements: &BTreeMap<u32, u64>, name: &dyn Fn(u32) -> String) -> Option<String> {
-    let (first, more) = (name(*statements.keys().next()?), others(" and of", statements.len()));
-    let count = counted(statements.values().sum(), "statement");
-    Some(format!(
-        "why {count} of {first}{more} returned \"database is locked\" without a lock call: a forked process that \
-         inherited an open connection believes that its parent's locks are its own"
-    ))
+/// Statements that were refused without a lock call, counted by process, as sentences with the possible causes: one for
+/// processes that may have been forked with an open connection, and one for the others. `name` returns the name of a process.
+pub fn unexplained(
+    statements: &BTreeMap<u32, u64>,
+    name: &dyn Fn(u32) -> String,
+    may_be_forked: &dyn Fn(u32) -> bool,
+) -> Vec<String> {
+    let of = |is_forked: bool| {
+        let its: Vec<_> = statements.iter().filter(|(pid, _)| may_be_forked(**pid) == is_forked).collect();
+        let (first, more) = (name(*its.first()?.0), others(" and of", its.len()));
+        let count = counted(its.iter().map(|(_, count)| **count).sum(), "statement");
+        let inherited = if is_forked {
+            ", or it was forked with an open connection and believes that its parent's locks are its own"
+        } else {
+            ""
+        };
+        Some(format!(
+            "why {count} of {first}{more} returned \"database is locked\" although no refused lock call was seen: perhaps \
+             another connection of the process had the lock in SQLite's memory, or the call was for a `-shm` file that was \
+             not known yet{inherited}"
+        ))
+    };
+    [false, true].into_iter().filter_map(of).collect()
 }
 
 /// Processes that took the write lock before their statements could be seen, as a sentence.
@@ -116,18 +132,55 @@ fn others(and: &str, count: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::{BufRead, BufReader};
+    use std::process::{Command, Stdio};
 
     #[test]
     fn forked_processes_are_counted_in_one_sentence() {
         let name = |pid: u32| format!("python3 ({pid})");
-        let of = |pids: std::ops::Range<u32>| unexplained(&pids.map(|pid| (pid, 2)).collect(), &name);
-        assert_eq!(of(0..0), None);
-        let said = of(7..9).expect("a sentence");
+        let of = |pids: std::ops::Range<u32>| unexplained(&pids.map(|pid| (pid, 2)).collect(), &name, &|_| true);
+        assert!(of(0..0).is_empty());
+        let said = of(7..9).join("|");
         assert!(said.starts_with("why 4 statements of python3 (7) and of 1 more returned \"database"), "{said}");
         let said = silent(&[(7, 1), (8, 1), (9, 2)], &name).expect("a sentence");
         assert!(said.starts_with("refusals in process 7, which was forked from python3 (1) with the"), "{said}");
         assert!(said.contains("made no lock call, and in 2 more: SQLite"), "{said}");
-        assert_eq!((of(7..8).map(|said| said.contains("more")), silent(&[], &name)), (Some(false), None));
+        assert_eq!((of(7..8)[0].contains("more"), silent(&[], &name)), (false, None));
+    }
+
+    #[test]
+    fn only_a_process_that_may_be_forked_may_have_inherited_a_connection() {
+        let statements = BTreeMap::from([(7, 1), (8, 2), (9, 3)]);
+        let said = unexplained(&statements, &|pid| format!("python3 ({pid})"), &|pid| pid == 8);
+        let [executed, forked] = &said[..] else { panic!("{said:?}") };
+        assert!(executed.starts_with("why 4 statements of python3 (7) and of 1 more returned"), "{executed}");
+        assert!(forked.starts_with("why 2 statements of python3 (8) returned"), "{forked}");
+        assert!(!executed.contains("parent") && forked.contains("or it was forked"), "{said:?}");
+        assert!(said.iter().all(|said| said.contains(": perhaps another connection")), "no cause is certain: {said:?}");
+    }
+
+    #[test]
+    fn a_process_that_has_executed_a_program_is_not_forked_with_a_connection() {
+        let script = "exec 3<&0; (read x <&3) & echo $!; wait";
+        let mut shell = Command::new("sh");
+        let mut shell = shell.args(["-c", script]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("sh");
+        let mut line = String::new();
+        BufReader::new(shell.stdout.take().expect("piped")).read_line(&mut line).expect("a number");
+        let (executed, forked, unknown) = (shell.id(), line.trim().parse().expect("a number"), 1 << 30);
+        let mut processes = Processes::default();
+        [executed, forked].into_iter().for_each(|pid| _ = processes.note(pid, pid));
+        let may_be = [executed, forked, unknown].map(|pid| processes.may_be_forked(pid));
+        drop(shell.stdin.take());
+        shell.wait().expect("it ends");
+        assert_eq!(may_be, [false, true, true]);
+    }
+
+    #[test]
+    fn writes_that_may_not_have_been_seen_are_not_all_writes() {
+        let mut missing = Missing::default();
+        missing.add_writes(7, &Processes::default(), None);
+        let said = missing.sentences().join("|");
+        assert!(said.starts_with("perhaps some writes of ") && said.contains("perhaps a `-shm` file"), "{said}");
     }
 
     #[test]

@@ -5,7 +5,7 @@ use crate::named::{is_database, path_in_uri};
 use crate::script::script;
 use crate::target::FileId;
 use crate::words::one_line;
-use procfs::process::{FDTarget, Process};
+use procfs::process::{FDTarget, Process, Stat, StatFlags};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::fs;
 use std::os::unix::fs::FileExt;
@@ -27,6 +27,8 @@ pub struct Named {
     pub program: String,
     /// Command line, shortened to one line.
     pub command: String,
+    /// Whether it may have inherited open connections: it has executed no program since its fork, or that is unknown.
+    pub may_be_forked: bool,
 }
 
 /// Processes by number. A name is kept after the end of its process; of very many ended ones, the latest.
@@ -124,6 +126,11 @@ impl Processes {
         self.known.get(&pid).map(|named| named.program.clone())
     }
 
+    /// Whether a process may have inherited open connections from its parent; see [`Named::may_be_forked`].
+    pub fn may_be_forked(&self, pid: u32) -> bool {
+        self.known.get(&pid).is_none_or(|named| named.may_be_forked)
+    }
+
     pub fn is_known(&self, pid: u32) -> bool {
         self.known.contains_key(&pid)
     }
@@ -136,8 +143,9 @@ impl Processes {
 
 fn name(pid: u32) -> Named {
     let process = Process::new(pid as i32).ok();
-    let program = process.as_ref().and_then(|process| Some(process.stat().ok()?.comm));
-    let program = program.or_else(|| instance::traced_name(pid)).unwrap_or_default();
+    let stat = process.as_ref().and_then(|process| process.stat().ok());
+    let may_be_forked = stat.as_ref().is_none_or(is_forked);
+    let program = stat.map(|stat| stat.comm).or_else(|| instance::traced_name(pid)).unwrap_or_default();
     let words = process.as_ref().and_then(|process| process.cmdline().ok()).unwrap_or_default();
     let script = script(&words, &|word| fs::metadata(in_view_of(pid, word)).is_ok_and(|file| file.is_file()));
     // A script that was executed itself gives its name, cut off, to the process of its interpreter.
@@ -148,7 +156,13 @@ fn name(pid: u32) -> Named {
     Named {
         program: if program.is_empty() { UNREAD.to_string() } else { one_line(&program, NAME_CHARS) },
         command: one_line(&words.join(" "), NAME_CHARS),
+        may_be_forked,
     }
+}
+
+/// Whether a process has executed no program since it was forked.
+fn is_forked(stat: &Stat) -> bool {
+    StatFlags::from_bits_truncate(stat.flags).contains(StatFlags::PF_FORKNOEXEC)
 }
 
 /// Processes that have one of these files open, as far as this user may see.
@@ -167,7 +181,10 @@ pub fn that_have_open(files: &[FileId]) -> Vec<u32> {
 /// Each with its parent.
 pub fn forked_with(files: &[FileId]) -> Vec<(u32, u32)> {
     let open = that_have_open(files);
-    let parent = |pid: u32| Some(Process::new(pid as i32).ok()?.stat().ok()?.ppid as u32);
+    let parent = |pid: u32| {
+        let stat = Process::new(pid as i32).ok()?.stat().ok()?;
+        is_forked(&stat).then_some(stat.ppid as u32)
+    };
     open.iter().filter_map(|pid| Some((*pid, parent(*pid)?))).filter(|(_, parent)| open.contains(parent)).collect()
 }
 

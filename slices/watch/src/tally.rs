@@ -11,8 +11,9 @@ const TEXTS_MAX: usize = 500;
 /// Sums of a process on a database.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Sums {
-    /// Number of times it held the write lock.
+    /// Number of times it held the write lock, without rebuilds of the log's index.
     pub writes: u64,
+    /// Time for which it held the write lock, also for rebuilds.
     pub write_ns: u64,
     pub write_ns_max: u64,
     /// Number of waits for any lock, and their total time.
@@ -35,6 +36,15 @@ pub struct Sums {
     pub recoveries: u64,
     /// Number of calls that opened a connection, as far as calls are visible; a new process is one.
     pub opens: u64,
+}
+
+impl Sums {
+    /// Adds a hold of the write lock that has ended.
+    pub fn held_write_lock(&mut self, ns: u64, is_rebuild: bool) {
+        self.writes += u64::from(!is_rebuild);
+        self.write_ns += ns;
+        self.write_ns_max = self.write_ns_max.max(ns);
+    }
 }
 
 /// Number, total and maximum of durations.
@@ -208,6 +218,10 @@ impl Tally {
             if let Some(times) = entry(&mut self.statements, sql) {
                 times.add(*ns, hold.who.tid);
             }
+        }
+        if hold.is_rebuild {
+            // The statement that opened the database is no transaction that wrote.
+            return;
         }
         let texts: Vec<&str> = hold.parts.iter().map(|(sql, _)| sql.as_str()).collect();
         if let Some(shape) = entry(&mut self.shapes, &texts.join("; ")).filter(|_| !texts.is_empty()) {

@@ -3,7 +3,7 @@
 
 use crate::connection::is_thread;
 use crate::event::{Event, What, Who};
-use crate::hold::{End, Hold, Wait};
+use crate::hold::{End, Hold, Wait, mark_rebuild};
 use crate::lock::{Change, Lock, Mode};
 use crate::tally::{Sums, Tally};
 use crate::thread::{Call, DONE, Thread};
@@ -371,7 +371,7 @@ impl Timeline {
         self.hold(Hold { after_commit, ..Hold::new(database, who, (lock, mode), at_ns) });
         match lock {
             Lock::Connected => self.sums(database, who.pid).connects += 1,
-            Lock::Recover => self.sums(database, who.pid).recoveries += 1,
+            Lock::Recover if mode == Mode::Alone => self.sums(database, who.pid).recoveries += 1,
             _ => {}
         }
     }
@@ -383,6 +383,7 @@ impl Timeline {
             lock.is_writers() && self.visible.get(&pid).is_some_and(|visible_ns| hold.from_ns < *visible_ns);
         self.wrote_unseen.extend(is_unseen.then_some(pid));
         self.held.insert((database, pid, lock), hold);
+        mark_rebuild(&mut self.held, (database, pid, lock));
         let is_of_connection = matches!(lock, Lock::Shared | Lock::Connected);
         if is_of_connection && self.held.contains_key(&(database, pid, Lock::Connected)) {
             let shared = self.held.get_mut(&(database, pid, Lock::Shared));
@@ -410,13 +411,11 @@ impl Timeline {
         hold.checkpoint_ns = self.checkpoint_ns(&hold, at_ns);
         hold.drain_ns += self.drain_ns(&hold, at_ns);
         self.waiting.values_mut().for_each(|wait| wait.add(&hold, at_ns));
-        let ns = hold.ns(at_ns);
         if lock.is_writers() {
-            self.threads.entry(hold.who).or_default().wrote(database, at_ns);
-            let sums = self.sums(database, who.pid);
-            sums.writes += 1;
-            sums.write_ns += ns;
-            sums.write_ns_max = sums.write_ns_max.max(ns);
+            if !hold.is_rebuild {
+                self.threads.entry(hold.who).or_default().wrote(database, at_ns);
+            }
+            self.sums(database, who.pid).held_write_lock(hold.ns(at_ns), hold.is_rebuild);
         }
         if lock != Lock::Connected {
             self.tallies.entry((database, hold.who.pid)).or_default().hold(&hold, at_ns);

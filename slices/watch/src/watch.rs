@@ -283,7 +283,9 @@ impl Watch {
             missing.push(format!("everything that needs more rights or another kernel ({why})"));
         }
         let name = |pid| self.name(pid);
-        missing.extend(missing::unexplained(&self.timeline.unexplained, &name));
+        missing.extend(missing::unexplained(&self.timeline.unexplained, &name, &|pid| {
+            self.processes().may_be_forked(pid)
+        }));
         missing.extend(missing::wrote_unseen(&self.timeline.wrote_unseen, &name));
         missing.extend(missing::silent(&self.silent, &name));
         let lost = self.lost();

@@ -56,7 +56,7 @@ impl Recorder {
             began_unix_s: unix_s(),
             holds: list(
                 "holds.csv",
-                "from_ns,to_ns,database,pid,tid,lock,statement_ns,sync_ns,gap_ns,longest_statement",
+                "from_ns,to_ns,database,pid,tid,lock,statement_ns,sync_ns,gap_ns,longest_statement,purpose",
                 5,
             )?,
             waits: list("waits.csv", "from_ns,to_ns,database,pid,tid,lock,tries,end,holder,statement", 2)?,
@@ -126,8 +126,9 @@ impl Recorder {
         let (database, who, lock) = (hold.database, hold.who, hold.lock);
         let Hold { statement_ns, sync_ns, gap, .. } = hold;
         let sql = self.number(from_ns, sql.as_deref())?;
+        let purpose = if hold.is_rebuild { "rebuild" } else { "" };
         let line = format!(
-            "{from_ns},{to},{database},{},{},{lock},{statement_ns},{sync_ns},{},{sql}\n",
+            "{from_ns},{to},{database},{},{},{lock},{statement_ns},{sync_ns},{},{sql},{purpose}\n",
             who.pid, who.tid, gap.ns
         );
         self.holds.add(from_ns, &line)
