@@ -25,7 +25,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
     ("stats", &[]),
     ("outcome", &["stats"]),
     ("operation", &["outcome"]),
-    ("contender", &["stats"]),
+    ("contender", &[]),
     ("engine", &["contender", "outcome", "registry", "source"]),
     ("load", &["units"]),
     ("study", &["analysis", "contender", "engine", "load", "registry", "source", "stats", "units"]),
