@@ -3,7 +3,7 @@
 
 use contend::record::model::Run;
 use contend::record::store::{Record, RecordWriter};
-use contend_wire::sample::{CodeSpace, NOT_MEASURED, STEP_NONE, Sample};
+use contend_wire::sample::Sample;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -59,17 +59,12 @@ fn write(model: &Record, out: &Path, samples: u64) {
                 client: (i % u64::from(trial.clients)) as u32,
                 operation: (i / u64::from(trial.clients)) as u32,
                 transaction: (i % run.workload.transactions.len() as u64) as u16,
-                attempt: 0,
-                failed_step: STEP_NONE,
-                code_space: CodeSpace::Ok,
-                flags: 0,
-                code: 0,
                 rows: 1,
                 due_ns,
                 started_ns: due_ns,
                 finished_ns: due_ns + service_ns,
                 lock_wait_ns: service_ns / 2,
-                acquire_wait_ns: NOT_MEASURED,
+                ..Sample::default()
             };
             bytes.extend_from_slice(&sample.encode());
             if bytes.len() >= 1 << 20 {

@@ -138,6 +138,28 @@ pub struct Sample {
     pub acquire_wait_ns: u64,
 }
 
+/// An acknowledged attempt at time 0, of which nothing was measured.
+impl Default for Sample {
+    fn default() -> Self {
+        Self {
+            client: 0,
+            operation: 0,
+            transaction: 0,
+            attempt: 0,
+            failed_step: STEP_NONE,
+            code_space: CodeSpace::Ok,
+            flags: 0,
+            code: 0,
+            rows: 0,
+            due_ns: 0,
+            started_ns: 0,
+            finished_ns: 0,
+            lock_wait_ns: NOT_MEASURED,
+            acquire_wait_ns: NOT_MEASURED,
+        }
+    }
+}
+
 impl Sample {
     /// The 64 bytes of this sample.
     pub fn encode(&self) -> [u8; SAMPLE_BYTES] {

@@ -135,18 +135,15 @@ mod tests {
         Sample {
             client,
             operation,
-            transaction: 0,
             attempt,
             failed_step: if code == 0 { STEP_NONE } else { STEP_BEGIN },
             code_space: if code == 0 { CodeSpace::Ok } else { CodeSpace::Sqlite },
-            flags: 0,
             code,
-            rows: 0,
             due_ns: times[0],
             started_ns: times[1],
             finished_ns: times[2],
             lock_wait_ns: 1,
-            acquire_wait_ns: NOT_MEASURED,
+            ..Sample::default()
         }
     }
 

@@ -122,25 +122,9 @@ pub fn contradicted(mine: &TrialAnswers, earlier: &[TrialAnswers]) -> Option<(u3
 #[cfg(test)]
 mod tests {
     use super::*;
-    use contend_wire::sample::{CodeSpace, NOT_MEASURED, STEP_NONE};
 
     fn sample(transaction: u16, operation: u32, rows: u32) -> Sample {
-        Sample {
-            client: 1,
-            operation,
-            transaction,
-            attempt: 0,
-            failed_step: STEP_NONE,
-            code_space: CodeSpace::Ok,
-            flags: 0,
-            code: 0,
-            rows,
-            due_ns: 0,
-            started_ns: 1,
-            finished_ns: 2,
-            lock_wait_ns: NOT_MEASURED,
-            acquire_wait_ns: NOT_MEASURED,
-        }
+        Sample { client: 1, operation, transaction, rows, started_ns: 1, finished_ns: 2, ..Sample::default() }
     }
 
     fn answers(rows: &[u32]) -> Answers {

@@ -167,7 +167,7 @@ impl Added {
 mod tests {
     use super::*;
     use contend_wire::plan::Loop;
-    use contend_wire::sample::{CodeSpace, NOT_MEASURED, STEP_NONE};
+    use contend_wire::sample::CodeSpace;
 
     /// Transaction 0 reads the rows of its argument, 1 adds one to them; client 1 has both for the value 7, client 2 for 9.
     fn found(samples: &[Sample]) -> bool {
@@ -203,17 +203,11 @@ mod tests {
             client,
             operation: u32::from(transaction),
             transaction,
-            attempt: 0,
-            failed_step: STEP_NONE,
-            code_space: CodeSpace::Ok,
-            flags: 0,
-            code: 0,
             rows,
             due_ns: times.0,
             started_ns: times.0,
             finished_ns: times.1,
-            lock_wait_ns: NOT_MEASURED,
-            acquire_wait_ns: NOT_MEASURED,
+            ..Sample::default()
         }
     }
 

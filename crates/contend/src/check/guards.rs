@@ -304,7 +304,6 @@ pub fn broken_invariants(results: &[InvariantResult]) -> Vec<Reason> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use contend_wire::sample::{CodeSpace, NOT_MEASURED, STEP_NONE};
 
     const LATE_IS_WORK: Excuses = Excuses { late_is_work: true, crowded: false, open: false };
     const CROWDED: Excuses = Excuses { late_is_work: false, crowded: true, open: false };
@@ -348,22 +347,7 @@ mod tests {
 
     #[test]
     fn an_attempt_is_interrupted_at_the_end_of_the_drain_and_not_before() {
-        let sample = |finished_ns, flags| Sample {
-            client: 0,
-            operation: 0,
-            transaction: 0,
-            attempt: 0,
-            failed_step: STEP_NONE,
-            code_space: CodeSpace::Ok,
-            flags,
-            code: 0,
-            rows: 0,
-            due_ns: 0,
-            started_ns: 0,
-            finished_ns,
-            lock_wait_ns: NOT_MEASURED,
-            acquire_wait_ns: NOT_MEASURED,
-        };
+        let sample = |finished_ns, flags| Sample { flags, finished_ns, ..Sample::default() };
         let found = |drained_ns, sample: &Sample| {
             let mut interrupts = Interrupts::new(drained_ns);
             (interrupts.push(sample), interrupts.finish().is_some())

@@ -120,7 +120,6 @@ const NOT_SYNCED: &str = "some commits were not synced (a library such as libeat
 #[cfg(test)]
 mod tests {
     use super::*;
-    use contend_wire::sample::{CodeSpace, NOT_MEASURED, STEP_NONE};
 
     /// What is found in transactions of client 7 (number, start, end), if the kernel counted these reads and sleeps between the
     /// times 10 and 90. Transaction 0 reads, transaction 1 sleeps.
@@ -139,19 +138,11 @@ mod tests {
         for (transaction, started_ns, finished_ns) in transactions {
             check.push(&Sample {
                 client: 7,
-                operation: 0,
                 transaction: *transaction,
-                attempt: 0,
-                failed_step: STEP_NONE,
-                code_space: CodeSpace::Ok,
-                flags: 0,
-                code: 0,
-                rows: 0,
                 due_ns: *started_ns,
                 started_ns: *started_ns,
                 finished_ns: *finished_ns,
-                lock_wait_ns: NOT_MEASURED,
-                acquire_wait_ns: NOT_MEASURED,
+                ..Sample::default()
             });
         }
         check.finish().iter().map(ToString::to_string).collect()

@@ -118,7 +118,7 @@ fn text(value: &Value, texts: &[String]) -> String {
 mod tests {
     use super::*;
     use contend_wire::plan::Loop;
-    use contend_wire::sample::{CodeSpace, NOT_MEASURED, STEP_NONE};
+    use contend_wire::sample::CodeSpace;
 
     fn client(id: u32, writes: &[(i64, &str)]) -> Client {
         let mut client = Client {
@@ -138,22 +138,7 @@ mod tests {
     }
 
     fn sample(client: u32, operation: u32, (started_ns, finished_ns): (u64, u64)) -> Sample {
-        Sample {
-            client,
-            operation,
-            transaction: 0,
-            attempt: 0,
-            failed_step: STEP_NONE,
-            code_space: CodeSpace::Ok,
-            flags: 0,
-            code: 0,
-            rows: 1,
-            due_ns: started_ns,
-            started_ns,
-            finished_ns,
-            lock_wait_ns: NOT_MEASURED,
-            acquire_wait_ns: NOT_MEASURED,
-        }
+        Sample { client, operation, rows: 1, due_ns: started_ns, started_ns, finished_ns, ..Sample::default() }
     }
 
     /// Whether these rows may be there. Client 1 writes a, then b under key 7; client 2 writes c under it, by its number.

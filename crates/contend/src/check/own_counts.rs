@@ -115,7 +115,7 @@ impl OwnCountsCheck {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use contend_wire::sample::{CodeSpace, NOT_MEASURED, STEP_NONE};
+    use contend_wire::sample::CodeSpace;
 
     /// Reasons of two clients with this number of acknowledged inserts, and of failed attempts.
     fn found(counts: OwnCounts, durable: bool, inserts: u64, failed: u64) -> Vec<String> {
@@ -124,19 +124,10 @@ mod tests {
         let mut check = OwnCountsCheck::new(counts, with);
         let sample = |transaction, code_space| Sample {
             client: 7,
-            operation: 0,
             transaction,
-            attempt: 0,
-            failed_step: STEP_NONE,
             code_space,
-            flags: 0,
-            code: 0,
-            rows: 0,
-            due_ns: 0,
-            started_ns: 0,
             finished_ns: 1,
-            lock_wait_ns: NOT_MEASURED,
-            acquire_wait_ns: NOT_MEASURED,
+            ..Sample::default()
         };
         (0..inserts).for_each(|_| check.push(&sample(0, CodeSpace::Ok)));
         (0..failed).for_each(|_| check.push(&sample(0, CodeSpace::Sqlstate)));

@@ -301,14 +301,12 @@ mod tests {
             attempt,
             failed_step: if ok { STEP_NONE } else { STEP_BEGIN },
             code_space: if ok { CodeSpace::Ok } else { CodeSpace::Sqlite },
-            flags: 0,
             code: if ok { 0 } else { 5 },
-            rows: 0,
             due_ns: times[0],
             started_ns: times[1],
             finished_ns: times[2],
             lock_wait_ns: 0,
-            acquire_wait_ns: NOT_MEASURED,
+            ..Sample::default()
         }
     }
 

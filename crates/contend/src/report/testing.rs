@@ -455,7 +455,6 @@ fn attempt(drawn: Drawn, (start, took): (u64, u64), (code, flags): (u32, u8), lo
         client: drawn.client,
         operation: drawn.operation,
         transaction: drawn.transaction,
-        attempt: 0,
         failed_step: if code == 0 { STEP_NONE } else { STEP_BEGIN },
         code_space: if code == 0 { CodeSpace::Ok } else { CodeSpace::Sqlite },
         flags,
@@ -465,6 +464,6 @@ fn attempt(drawn: Drawn, (start, took): (u64, u64), (code, flags): (u32, u8), lo
         started_ns: start,
         finished_ns: start + took,
         lock_wait_ns: if lock_wait { took / 5 } else { NOT_MEASURED },
-        acquire_wait_ns: NOT_MEASURED,
+        ..Sample::default()
     }
 }

@@ -5,7 +5,7 @@ use crate::analysis::tally::{Counting, Tally, Tallying};
 use crate::check::guards::{Excuses, add_nothing_done, head_room, littles_law};
 use crate::outcome::Outcome;
 use crate::report::testing::Story;
-use contend_wire::sample::{CodeSpace, NOT_MEASURED, STEP_BEGIN, STEP_NONE, Sample};
+use contend_wire::sample::{CodeSpace, STEP_BEGIN, STEP_NONE, Sample};
 
 const SQLITE_FULL: u32 = 13;
 /// Time of a simulated operation.
@@ -29,20 +29,14 @@ fn tally_of(trial: &Trial, code: u32, times: impl IntoIterator<Item = [u64; 3]>)
     let mut tallying = Tallying::new(trial, Counting::Corrected);
     for (operation, [due_ns, started_ns, finished_ns]) in (0..).zip(times) {
         tallying.push(Sample {
-            client: 0,
             operation,
-            transaction: 0,
-            attempt: 0,
             failed_step: if code == 0 { STEP_NONE } else { STEP_BEGIN },
             code_space: if code == 0 { CodeSpace::Ok } else { CodeSpace::Sqlite },
-            flags: 0,
             code,
-            rows: 0,
             due_ns,
             started_ns,
             finished_ns,
-            lock_wait_ns: NOT_MEASURED,
-            acquire_wait_ns: NOT_MEASURED,
+            ..Sample::default()
         });
     }
     tallying.finish(&BTreeMap::new(), &[])

@@ -203,7 +203,7 @@ fn always_writes(statement: &Statement) -> bool {
 #[cfg(test)]
 pub mod tests {
     use super::*;
-    use contend_wire::sample::{NOT_MEASURED, flag::MAY_HAVE_ACTED};
+    use contend_wire::sample::flag::MAY_HAVE_ACTED;
     use contend_wire::statement::Effect;
 
     pub fn statements() -> Vec<Statement> {
@@ -236,19 +236,14 @@ pub mod tests {
     pub fn sample(transaction: u16, ok: bool, times: (u64, u64)) -> Sample {
         Sample {
             client: 1,
-            operation: 0,
             transaction,
-            attempt: 0,
             failed_step: if ok { STEP_NONE } else { STEP_BEGIN },
             code_space: if ok { CodeSpace::Ok } else { CodeSpace::Sqlite },
-            flags: 0,
             code: if ok { 0 } else { 5 },
-            rows: 0,
             due_ns: times.0,
             started_ns: times.0,
             finished_ns: times.1,
-            lock_wait_ns: NOT_MEASURED,
-            acquire_wait_ns: NOT_MEASURED,
+            ..Sample::default()
         }
     }
 
