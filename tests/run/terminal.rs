@@ -82,10 +82,12 @@ fn no_dead_bar_is_left_and_no_label_steers_it() {
     let settings = "settings = { journal_mode = \"truncate\"";
     let hostile = study.replacen(settings, &format!("label = \"\\u001b[31mred\"\n{settings}"), 1);
     std::fs::write(bench.path("study.toml"), hostile).expect("written");
-    let run = "contend run study.toml --rounds 1 --out record --again 0 >/dev/null";
-    let shown = on_terminal(&bench, 80, run, &[]);
-    assert!(shown.contains("study study: about") && !shown.contains("leftstudy"), "{shown:?}");
-    assert!(shown.contains("round 1/1  ?[31mred") && !shown.contains("\u{1b}[31mred"), "{shown:?}");
+    let shown = on_terminal(&bench, 80, "contend run study.toml >/dev/null", &[]);
+    assert!(shown.contains("label: `?[31mred`") && !shown.contains("\u{1b}[31mred"), "{shown:?}");
+    let run = format!("contend run {} --rounds 1 --out record --again 0 >/dev/null", tiny_study());
+    let shown = on_terminal(&bench, 80, &run, &[]);
+    assert!(shown.contains(": about") && !shown.contains("leftstudy"), "{shown:?}");
+    assert!(shown.contains("round 1/1  "), "{shown:?}");
 }
 
 /// A pipe gets whole lines, which can be searched.
