@@ -24,6 +24,19 @@ fn a_full_disk_keeps_finished_trials_and_says_what_to_do() {
     bench.assert_nothing_left();
 }
 
+/// Beyond `ulimit -f` the kernel sends SIGXFSZ, which would end contend without a word.
+#[test]
+fn a_limit_of_file_sizes_is_an_error_that_names_the_file() {
+    let bench = Bench::new();
+    let run = format!("ulimit -f 8; exec {} run {} --out record --rounds 1 --quiet", support::tool(), tiny_study());
+    let mut command = std::process::Command::new("bash");
+    command.args(["-c", &run]).current_dir(bench.dir.path());
+    let said: support::Said = command.output().expect("bash").into();
+    let said = said.exits(2);
+    assert!(said.err.contains("File too large"), "{}", said.err);
+    bench.assert_nothing_left();
+}
+
 /// Every commit is rejected, and no other check finds anything.
 const REJECTED: &str = r#"
 about = "rows that are never accepted"

@@ -16,7 +16,7 @@ use std::path::Path;
 /// For each table and index and each kind of page: entries, unused bytes, bytes.
 const PAGES: &str = "
 SELECT m.tbl_name, m.type = 'index', l.wr, s.pagetype = 'leaf', \
-  sum(s.ncell), sum(s.unused), sum(s.pgsize)
+  sum(s.ncell), sum(s.unused), sum(s.pgsize), s.pagetype = 'corrupted'
 FROM dbstat AS s LEFT JOIN sqlite_schema AS m ON m.name = s.name AND m.type IN ('table', 'index')
   LEFT JOIN pragma_table_list AS l ON l.schema = 'main' AND l.name = m.tbl_name
 GROUP BY s.name, s.pagetype";
@@ -110,7 +110,7 @@ fn measure(connection: &Connection, shown: &Path, path: &Path, in_wal_mode: bool
     let (page, pages) = (number("PRAGMA page_size")?, number("PRAGMA page_count")?);
     let free = number("PRAGMA freelist_count")? * page;
     let mode = if in_wal_mode { "WAL" } else { "rollback journal" };
-    let tables = tables(connection)?;
+    let (tables, damaged) = tables(connection)?;
     let unused = tables.iter().filter_map(|table| table.unused_bytes).sum::<u64>();
     let bytes = pages * page;
     ensure!(
@@ -127,6 +127,10 @@ fn measure(connection: &Connection, shown: &Path, path: &Path, in_wal_mode: bool
         Size::new("free pages", free, mended(free, "VACUUM gives them back to the disk")),
         Size::new("unused in pages", unused, mended(unused, "VACUUM packs them")),
     ];
+    if damaged > 0 {
+        let note = "cannot be read, so numbers of rows are too low; PRAGMA integrity_check names them";
+        sizes.push(Size::new("damaged pages", damaged, note));
+    }
     for (name, suffix, note) in [
         ("log", LOG, "a checkpoint copies it into the database; it shrinks only with journal_size_limit or TRUNCATE"),
         ("rollback journal", JOURNAL, "of a transaction under way, or kept by journal_mode = PERSIST"),
@@ -145,8 +149,10 @@ fn number_in(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
     row.get(column).map(|number: i64| number.max(0).cast_unsigned())
 }
 
-fn tables(connection: &Connection) -> Result<Vec<Table>> {
+/// The tables, and the bytes of pages that are damaged.
+fn tables(connection: &Connection) -> Result<(Vec<Table>, u64)> {
     let mut tables: BTreeMap<String, Table> = BTreeMap::new();
+    let mut damaged = 0;
     let mut statement = connection.prepare(PAGES)?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
@@ -155,6 +161,7 @@ fn tables(connection: &Connection) -> Result<Vec<Table>> {
         let (is_index, has_no_rowid): (Option<bool>, Option<bool>) = (row.get(1)?, row.get(2)?);
         let (is_leaf, entries): (bool, u64) = (row.get(3)?, number_in(row, 4)?);
         let (unused, bytes) = (number_in(row, 5)?, number_in(row, 6)?);
+        damaged += if row.get(7)? { bytes } else { 0 };
         let table = tables.entry(of.clone()).or_insert_with(|| Table {
             name: of,
             rows_bytes: Some(0),
@@ -172,7 +179,7 @@ fn tables(connection: &Connection) -> Result<Vec<Table>> {
             *table.rows.get_or_insert(0) += entries;
         }
     }
-    Ok(sorted(tables.into_values().collect()))
+    Ok((sorted(tables.into_values().collect()), damaged))
 }
 
 #[cfg(test)]
@@ -214,6 +221,17 @@ mod tests {
         let left: Vec<_> =
             fs::read_dir(dir.path()).expect("readable").flatten().map(|entry| entry.file_name()).collect();
         assert_eq!(left, ["app.db"], "nothing else is left");
+    }
+
+    #[test]
+    fn damaged_pages_are_named() {
+        let (_dir, path) = file(&format!("CREATE TABLE t (x); INSERT INTO t {NUMBERS} SELECT randomblob(400) FROM n;"));
+        let size = || measured(&path).expect("measured").sizes.iter().find(|size| size.name == "damaged pages").cloned();
+        assert_eq!(size(), None);
+        let mut bytes = fs::read(&path).expect("readable");
+        bytes[40_960..122_880].fill(0xa5);
+        fs::write(&path, bytes).expect("written");
+        assert_eq!(size().map(|size| size.bytes), Some(81_920));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use crate::report::text::{Style, wrapped};
 use crate::stats::harmless::harmless;
 use anyhow::Result;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXFSZ};
 use std::io::IsTerminal;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -27,6 +27,8 @@ pub fn stop_on_signals() -> Result<Arc<AtomicBool>> {
     // Programs inherit a signal that is ignored, as SIGQUIT is in the background of a script, but not a handler. A server
     // that is still starting must not miss it when the tool dies.
     signal_hook::flag::register_conditional_default(SIGQUIT, Arc::new(AtomicBool::new(true)))?;
+    // A file beyond the limit (`ulimit -f`) is an error of that write, with the name of the file.
+    signal_hook::flag::register(SIGXFSZ, Arc::default())?;
     Ok(stop)
 }
 
