@@ -136,7 +136,7 @@ pub struct StudyFile {
 }
 
 /// A program that carried out plans.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Program {
     /// Driver whose worker it is.
     pub driver: String,
@@ -145,6 +145,9 @@ pub struct Program {
     pub worker: Option<String>,
     /// SHA-256 of the program; of a worker that an interpreter runs, also of its own sources, without its libraries.
     pub sha256: String,
+    /// SHA-256 of the libraries and compiled sources of such a worker; another installation has another one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub libraries_sha256: Option<String>,
 }
 
 /// What replaced contend's own programs; a resumed run needs the same.

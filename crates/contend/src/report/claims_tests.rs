@@ -441,7 +441,7 @@ fn words_of_the_first_screen_say_what_they_are_about() {
 fn another_program_of_the_same_version_is_told() {
     let digests = |of: &mut Record, digest: &str| {
         let drivers: BTreeSet<String> = of.run.study.contenders.iter().map(|c| c.driver.clone()).collect();
-        let program = |driver| Program { driver, worker: None, sha256: digest.repeat(64) };
+        let program = |driver| Program { driver, sha256: digest.repeat(64), ..Program::default() };
         of.run.programs = drivers.into_iter().map(program).collect();
     };
     let ((_dir, mut a), (_other, mut b)) = (sound(2), sound(2));

@@ -34,7 +34,7 @@ fn trial_head(findings: &Findings<'_>, axes: &BTreeSet<&String>) -> Vec<String> 
     head.extend(owned(&["tier_known", "tier_power_cuts"]));
     head.extend(owned(&["load_model", "clients"]));
     head.extend(axes.iter().map(|name| format!("axis_{name}")));
-    head.extend(owned(&["round", "valid", "reason", "elapsed_ns"]));
+    head.extend(owned(&["round", "valid", "reason", "marks", "elapsed_ns"]));
     head.extend(listed().map(|row| row.name.clone()));
     head.extend(findings.study.metrics.iter().map(|m| m.name.clone()));
     head
@@ -65,6 +65,7 @@ fn trial_cells(findings: &Findings<'_>, row: &TrialRow<'_>, axes: &BTreeSet<&Str
     cells.push(
         row.reasons.iter().map(|r| one_line(&format!("{}: {}", r.kind, r.detail))).collect::<Vec<_>>().join("; "),
     );
+    cells.push(row.marks().iter().map(|mark| one_line(&mark.to_string())).collect::<Vec<_>>().join("; "));
     cells.push(optional(row.measured.as_ref().map(|measured| measured.elapsed_ns)));
     cells.extend(listed().map(|metric| {
         let value = metric.of_trial(Part::Kind(Scope::All), row, &findings.transactions);

@@ -15,6 +15,7 @@ pub fn json(findings: &Findings<'_>) -> String {
 /// The document itself.
 pub fn value(findings: &Findings<'_>) -> Value {
     let invalid = findings.rows.iter().filter(|row| !row.is_valid());
+    let marked = findings.rows.iter().filter(|row| row.is_valid() && !row.marks().is_empty());
     let damaged = findings.damaged.iter();
     json!({
         "format": 1,
@@ -28,6 +29,8 @@ pub fn value(findings: &Findings<'_>) -> Value {
         "comparisons": comparisons(findings),
         "effects": effects(findings),
         "trials": findings.trial_count(),
+        "missing": findings.circumstances.schedule.len().saturating_sub(findings.trial_count()),
+        "marked": marked.map(|row| of_marked(findings, row)).collect::<Vec<_>>(),
         "invalid": invalid.map(|row| of_invalid(findings, row)).collect::<Vec<_>>(),
         "again": reported::ran_again(findings).iter().map(|trial| of_again(findings, trial)).collect::<Vec<_>>(),
         "damaged": damaged.map(|(trial, why)| json!({"trial": trial, "why": why})).collect::<Vec<_>>(),
@@ -45,6 +48,12 @@ fn contender<'s>(findings: &'s Findings<'_>, index: usize) -> &'s str {
 /// An invalid trial with its reasons, including those found only in its samples.
 fn of_invalid(findings: &Findings<'_>, row: &TrialRow) -> Value {
     json!({"trial": row.number, "contender": contender(findings, row.contender), "reasons": row.reasons})
+}
+
+/// A trial that counts, with its marks.
+fn of_marked(findings: &Findings<'_>, row: &TrialRow) -> Value {
+    json!({"trial": row.number, "round": row.round, "contender": contender(findings, row.contender),
+        "condition": condition(findings, row.condition), "marks": row.marks()})
 }
 
 /// A trial that was disturbed, or in a round with one that was, and ran again.

@@ -194,7 +194,7 @@ fn trials_have_the_columns_of_the_formats_page() {
     let latencies =
         |measure: &str| ["p50", "p90", "p95", "p99", "p999", "max"].map(|q| format!("{measure}_ns_{q}")).join(",");
     let expected = [
-        "study,variant,trial,profile,contender,engine,tier,driver,model,tier_known,tier_power_cuts,load_model,clients,axis_clients,round,valid,reason",
+        "study,variant,trial,profile,contender,engine,tier,driver,model,tier_known,tier_power_cuts,load_model,clients,axis_clients,round,valid,reason,marks",
         "elapsed_ns,planned,committed,rejected,conflict,timeout,unknown,unsent,retries,throughput_ops_per_s",
         &latencies("response"),
         &latencies("service"),
@@ -285,13 +285,26 @@ fn what_was_not_measured_is_empty_and_never_zero() {
     let row = rows.records().next().unwrap().unwrap();
     let empty: Vec<&str> = head.iter().zip(&row).filter(|(_, cell)| cell.is_empty()).map(|(name, _)| name).collect();
     let unmeasured = ["p50", "p90", "p95", "p99", "p999", "max"].map(|q| format!("lock_wait_ns_{q}"));
-    let expected: Vec<&str> = ["tier_power_cuts", "reason"]
+    let expected: Vec<&str> = ["tier_power_cuts", "reason", "marks"]
         .into_iter()
         .chain(unmeasured.iter().map(String::as_str))
         .chain(["cpu_ns_server", "rss_bytes_server"])
         .collect();
     assert_eq!(empty, expected);
     assert!(file(&record, "report.txt").contains("not measured"));
+}
+
+/// Programs read only these files.
+#[test]
+fn marks_and_missing_trials_are_in_the_numbers() {
+    let (_dir, mut record) = record(&Story::default());
+    record.trials.retain(|trial| trial.slot.trial != 2);
+    let numbers = json::value(&Findings::new(&record));
+    let marked = &numbers["marked"][0];
+    assert_eq!((&numbers["missing"], &marked["trial"]), (&serde_json::json!(1), &serde_json::json!(11)));
+    assert_eq!(marked["marks"], serde_json::json!([{"kind": "noisy-cpu", "permille": 120}]));
+    let trials = file(&record, "trials.csv");
+    assert_eq!(trials.lines().filter(|row| row.contains(",true,,noisy: others used 12.0 % of the CPU,")).count(), 1);
 }
 
 /// The record of a trial whose workers died at the start.

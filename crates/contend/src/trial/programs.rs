@@ -1,6 +1,6 @@
 //! The programs that carried out the plans of a run: two records may differ only in them.
 
-use crate::engine;
+use crate::engine::{self, Driver};
 use crate::record::model::Program;
 use crate::study::model::Study;
 use crate::trial::itself;
@@ -15,8 +15,9 @@ use std::path::{Path, PathBuf};
 /// A smaller program is a script that starts an interpreter on the sources next to it.
 const SCRIPT_BYTES_MAX: u64 = 1 << 16;
 
-/// Directories of libraries, which are pinned and whose version the worker reports.
-const LIBRARIES: [&str; 3] = ["venv", "node_modules", "vendor"];
+/// Directories of libraries, which are pinned and whose version the worker reports, and of compiled sources: other installations
+/// have other files there.
+const LIBRARIES: [&str; 4] = ["venv", "node_modules", "vendor", "__pycache__"];
 
 /// The worker of each driver of a study, and each build that a contender names. Programs that do not exist are left
 /// out: their trials report it.
@@ -29,9 +30,10 @@ pub fn of(study: &Study, instead: &InsteadOf) -> Vec<Program> {
             continue;
         }
         let launch = instead.worker.clone().map_or_else(|| Launch::of_contender(contender), Ok);
-        let digest = launch.ok().and_then(|launch| digest(&program(&launch)?, driver.language).ok());
-        let program = |sha256| Program { driver: driver.name.to_string(), worker: contender.worker.clone(), sha256 };
-        programs.extend(digest.map(program));
+        let Some(digests) = launch.ok().and_then(|launch| digests(&program(&launch)?, driver).ok()) else { continue };
+        let Digests { own: sha256, libraries: libraries_sha256 } = digests;
+        let (driver, worker) = (driver.name.to_string(), contender.worker.clone());
+        programs.push(Program { driver, worker, sha256, libraries_sha256 });
     }
     programs
 }
@@ -47,14 +49,33 @@ fn program(launch: &Launch) -> Option<PathBuf> {
     }
 }
 
-fn digest(program: &Path, language: &str) -> io::Result<String> {
-    let mut hash = Sha256::new();
-    take_in(program, &mut hash)?;
+/// Digests of a program with its own sources, and of the libraries that are next to them.
+struct Digests {
+    own: String,
+    libraries: Option<String>,
+}
+
+fn digests(program: &Path, driver: &Driver) -> io::Result<Digests> {
+    let mut hashes = Hashes { own: Sha256::new(), libraries: None };
+    take_in(program, &mut hashes.own)?;
     if fs::metadata(program)?.len() <= SCRIPT_BYTES_MAX {
-        let beside = program.parent().unwrap_or(Path::new(".")).join(language.to_lowercase());
-        sources(&beside, &mut hash)?;
+        let beside = program.parent().unwrap_or(Path::new("."));
+        if engine::app::is_app(driver.name) {
+            let app = beside.join("../apps").join(driver.name);
+            files(&app.join("app"), false, &mut hashes)?;
+            files(&app, true, &mut hashes)?;
+        } else {
+            files(&beside.join(driver.language.to_lowercase()), false, &mut hashes)?;
+            files(&beside.join(driver.name), false, &mut hashes)?;
+        }
     }
-    Ok(hex(&hash.finalize()))
+    let libraries = hashes.libraries.map(|hash| hex(&hash.finalize()));
+    Ok(Digests { own: hex(&hashes.own.finalize()), libraries })
+}
+
+struct Hashes {
+    own: Sha256,
+    libraries: Option<Sha256>,
 }
 
 fn take_in(path: &Path, hash: &mut Sha256) -> io::Result<()> {
@@ -71,15 +92,16 @@ fn take_in(path: &Path, hash: &mut Sha256) -> io::Result<()> {
 }
 
 /// All files of a directory, in the order of their names.
-fn sources(dir: &Path, hash: &mut Sha256) -> io::Result<()> {
+fn files(dir: &Path, are_libraries: bool, hashes: &mut Hashes) -> io::Result<()> {
     let Ok(entries) = fs::read_dir(dir) else { return Ok(()) };
     let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
     paths.sort();
     for path in paths {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        if path.is_dir() && !path.is_symlink() && !LIBRARIES.contains(&name.as_str()) {
-            sources(&path, hash)?;
+        if path.is_dir() && !path.is_symlink() {
+            files(&path, are_libraries || LIBRARIES.contains(&name.as_str()), hashes)?;
         } else if path.is_file() {
+            let hash = if are_libraries { hashes.libraries.get_or_insert_default() } else { &mut hashes.own };
             hash.update(name);
             take_in(&path, hash)?;
         }
@@ -91,19 +113,40 @@ fn sources(dir: &Path, hash: &mut Sha256) -> io::Result<()> {
 mod tests {
     use super::*;
 
+    fn driver(engine: &str, name: &str) -> &'static Driver {
+        engine::find(engine).expect("an engine").drivers().find(|driver| driver.name == name).expect("a driver")
+    }
+
+    /// Whether another content of a file changes the digest of a program, and that of its libraries.
+    fn shows(driver: &Driver, file: &str) -> [bool; 2] {
+        let dir = tempfile::tempdir().expect("a directory");
+        let (program, file) = (dir.path().join("workers/worker"), dir.path().join(file));
+        fs::create_dir_all(program.parent().expect("a parent")).expect("a directory");
+        fs::write(&program, "#!/bin/sh").expect("a program");
+        fs::create_dir_all(file.parent().expect("a parent")).expect("a directory");
+        let digests = |content| {
+            fs::write(&file, content).expect("a file");
+            digests(&program, driver).expect("it is there")
+        };
+        let (one, other) = (digests("1"), digests("2"));
+        [one.own != other.own, one.libraries != other.libraries]
+    }
+
     #[test]
     fn a_change_of_a_workers_source_shows() {
-        let dir = tempfile::tempdir().expect("a directory");
-        let (program, home) = (dir.path().join("worker"), dir.path().join("python"));
-        fs::create_dir_all(home.join("src")).expect("a home");
-        fs::create_dir_all(home.join("venv")).expect("libraries");
-        fs::write(&program, "#!/bin/sh").expect("a program");
-        let digest = || digest(&program, "Python").expect("it is there");
-        let first = digest();
-        fs::write(home.join("venv/library"), "1").expect("a library");
-        assert_eq!(digest(), first);
-        fs::write(home.join("src/main"), "1").expect("a source");
-        assert_ne!(digest(), first);
+        let python = driver("sqlite", "apsw");
+        assert_eq!(shows(python, "workers/python/src/main"), [true, false]);
+        assert_eq!(shows(python, "workers/other/main"), [false, false]);
+        assert_eq!(shows(driver("postgres", "shim"), "workers/shim/libcontend_shim.so"), [true, false]);
+        assert_eq!(shows(driver("sqlite", "gameplan"), "apps/gameplan/app/gameplan/plan.py"), [true, true]);
+    }
+
+    #[test]
+    fn a_change_of_a_workers_libraries_shows() {
+        let python = driver("sqlite", "apsw");
+        assert_eq!(shows(python, "workers/python/venv/lib/library"), [false, true]);
+        assert_eq!(shows(python, "workers/python/src/__pycache__/main.pyc"), [false, true]);
+        assert_eq!(shows(driver("sqlite", "wordpress"), "apps/wordpress/wordpress/index.php"), [false, true]);
     }
 
     #[test]

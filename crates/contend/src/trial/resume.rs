@@ -102,12 +102,21 @@ pub fn fits(run: &Run, dir: &Path, here: &Machine, now: &Instead) -> Result<()> 
 /// Names the first replaced worker and the next step.
 pub fn same_programs(before: &[Program], now: &[Program], dir: &Path) -> Result<()> {
     let is_of = |one: &Program, other: &Program| (&one.driver, &one.worker) == (&other.driver, &other.worker);
-    let other = |one: &&Program| now.iter().any(|program| is_of(program, one) && program.sha256 != one.sha256);
-    if let Some(Program { driver, .. }) = before.iter().find(other) {
-        bail!(
-            "{}: the worker of {driver} has changed since the start; resume with the same build, or begin again",
-            dir.display()
-        );
+    let changed = |one: &Program, program: &Program| match (&one.libraries_sha256, &program.libraries_sha256) {
+        _ if program.sha256 != one.sha256 => Some("has changed"),
+        // Older records do not have the libraries.
+        (Some(before), Some(now)) if before != now => Some("has other files in its libraries"),
+        (Some(_), None) => Some("has lost its libraries"),
+        _ => None,
+    };
+    for one in before {
+        if let Some(how) = now.iter().filter(|program| is_of(program, one)).find_map(|program| changed(one, program)) {
+            bail!(
+                "{}: the worker of {} {how} since the start; resume with the same build, or begin again",
+                dir.display(),
+                one.driver
+            );
+        }
     }
     Ok(())
 }
@@ -121,12 +130,20 @@ mod tests {
     #[test]
     fn a_worker_that_was_replaced_is_refused() {
         let program =
-            |driver: &str, sha256: &str| Program { driver: driver.into(), worker: None, sha256: sha256.into() };
+            |driver: &str, sha256: &str| Program { driver: driver.into(), sha256: sha256.into(), ..Program::default() };
         let before = [program("mattn", "a"), program("modernc", "b")];
         let fits = |now: &[Program]| same_programs(&before, now, Path::new("record"));
         assert!(fits(&before).is_ok() && fits(&before[..1]).is_ok(), "a missing one is reported by its trials");
         let said = fits(&[before[0].clone(), program("modernc", "c")]).unwrap_err().to_string();
         assert!(said.starts_with("record: the worker of modernc has changed"), "{said}");
+        let libraries = |digest: Option<&str>| {
+            vec![Program { libraries_sha256: digest.map(str::to_string), ..program("apsw", "a") }]
+        };
+        let of_python = |before, now| same_programs(&libraries(before), &libraries(now), Path::new("record"));
+        assert!(of_python(Some("1"), Some("1")).is_ok() && of_python(None, Some("1")).is_ok());
+        let said = of_python(Some("1"), Some("2")).unwrap_err().to_string();
+        assert!(said.starts_with("record: the worker of apsw has other files in its libraries since"), "{said}");
+        assert!(of_python(Some("1"), None).is_err());
     }
 
     /// The place is checked again: what was on a disk may be in memory now.

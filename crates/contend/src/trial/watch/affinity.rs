@@ -1,5 +1,6 @@
 //! Processors of all threads of a trial's programs, compared with those that contend gave them.
 
+use super::orphans;
 use super::usage::tree;
 use crate::trial::standing::{self, listed};
 use anyhow::Result;
@@ -29,11 +30,14 @@ impl Affinity {
         Ok(Self { programs, given: standing::processors()?, found: Mutex::default() })
     }
 
-    /// Reads the processors of each thread, unless a difference was found before.
+    /// Reads the processors of each thread, those of processes whose parent has ended included, unless a difference was found
+    /// before.
     pub fn look(&self) {
         let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
         if found.is_none() {
-            *found = self.programs.iter().flat_map(|first| tree(*first)).find_map(|process| self.difference(&process));
+            let adopted = orphans::adopted().into_iter().map(i32::cast_unsigned);
+            let programs = self.programs.iter().copied().chain(adopted);
+            *found = programs.flat_map(tree).find_map(|process| self.difference(&process));
         }
     }
 
@@ -87,5 +91,20 @@ mod tests {
         let (one, given) = (listed(&one), listed(&given));
         let words = format!("(process {number}) was set to processors {one}; contend had given it {given}");
         assert!(one == given || found.as_ref().is_some_and(|found| found.contains(&words)), "{found:?}");
+    }
+
+    /// In the tool it became a child when its parent ended.
+    #[test]
+    fn a_child_that_contend_did_not_start_is_looked_at() {
+        let affinity = Affinity::of(vec![]).expect("processors");
+        let mut child = Command::new("sleep").arg("60").spawn().expect("a program");
+        let mut one = CpuSet::new();
+        one.set((0..CpuSet::MAX_CPU).find(|cpu| affinity.given.is_set(*cpu)).expect("a processor"));
+        let number = child.id();
+        rustix::thread::sched_setaffinity(Pid::from_raw(number as i32), &one).expect("a part of it");
+        affinity.look();
+        child.kill().and_then(|()| child.wait()).expect("it ends");
+        let found = affinity.found().unwrap_or_default();
+        assert!(one == affinity.given || found.contains(&format!("sleep (process {number})")), "{found}");
     }
 }

@@ -59,8 +59,8 @@ pub fn children(of: &str) -> BTreeSet<i32> {
     lists.flat_map(|list| list.split_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<_>>()).collect()
 }
 
-/// Children that contend did not start.
-fn orphans() -> BTreeSet<i32> {
+/// Children that contend did not start. A zombie is among them until [`end`] waits for it.
+pub fn adopted() -> BTreeSet<i32> {
     let (own, mut all) = (own(), children("self"));
     all.retain(|pid| own.get(pid).is_none_or(|started| stat(*pid).is_some_and(|stat| stat.starttime != *started)));
     all
@@ -102,7 +102,7 @@ pub fn running(within: Duration) -> Running {
 
 fn running_now() -> BTreeSet<i32> {
     let runs = |pid: &i32| stat(*pid).is_some_and(|stat| !matches!(stat.state, 'Z' | 'X'));
-    orphans().into_iter().filter(runs).collect()
+    adopted().into_iter().filter(runs).collect()
 }
 
 /// Orphans that were ended.
@@ -121,7 +121,7 @@ pub struct Left {
 pub fn end(running: &BTreeSet<i32>) -> Result<Left> {
     let mut of = Left::default();
     loop {
-        let left: Vec<Pid> = orphans().into_iter().filter_map(Pid::from_raw).collect();
+        let left: Vec<Pid> = adopted().into_iter().filter_map(Pid::from_raw).collect();
         if left.is_empty() {
             of.processes.sort();
             return Ok(of);

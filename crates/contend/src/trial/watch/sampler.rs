@@ -4,9 +4,9 @@
 
 use super::affinity::Affinity;
 use super::backlog::{Backlog, Logs};
-use super::device;
 use super::quota::throttled_ns;
 use super::usage::{self, MachineTime, Usage, machine_time};
+use super::{device, orphans};
 use crate::check::kernel::Kernel;
 use crate::engine::Part;
 use crate::record::model::Used;
@@ -99,6 +99,7 @@ impl Watched {
             moment.reads.push(reads_of_all(&at_work));
             moment.sleeps.push(of_threads(&at_work, |thread| thread.status().ok()?.voluntary_ctxt_switches));
         }
+        add_adopted(&mut moment.usage);
         moment.usage.push(usage::of_process(std::process::id()));
         moment.machine = machine_time();
         moment.throttled_ns = throttled_ns();
@@ -108,8 +109,10 @@ impl Watched {
 
     /// Use of the workers, and last of the tool itself without its child processes.
     fn clients(&self) -> Vec<Usage> {
-        let workers = self.workers.iter().map(|first| usage::of_tree(*first));
-        workers.chain([usage::of_process(std::process::id())]).collect()
+        let mut clients: Vec<Usage> = self.workers.iter().map(|first| usage::of_tree(*first)).collect();
+        add_adopted(&mut clients);
+        clients.push(usage::of_process(std::process::id()));
+        clients
     }
 }
 
@@ -237,6 +240,17 @@ impl Drop for Sampler {
     }
 }
 
+/// Adds the use of processes whose parent has ended to the first worker: what a worker leaves to them is its work.
+fn add_adopted(workers: &mut [Usage]) {
+    let Some(first) = workers.first_mut() else { return };
+    for process in orphans::adopted() {
+        let used = usage::of_tree(process.cast_unsigned());
+        // A process that has ended does not report its writes.
+        let used = Usage { written_bytes: used.written_bytes.or(Some(0)), ..used };
+        *first = usage::sum(&[*first, used]).unwrap_or_default();
+    }
+}
+
 fn used(after: &Usage, before: &Usage, pss_bytes: Option<u64>) -> Used {
     let Usage { cpu_ns, rss_bytes, written_bytes, .. } = usage::difference(after, before);
     Used { cpu_ns, rss_bytes, pss_bytes, written_bytes }
@@ -348,6 +362,8 @@ fn series_csv(rows: &[Row], window_start_ns: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::process::Command;
+    use std::time::Instant;
 
     #[test]
     fn a_sampler_that_is_dropped_looks_no_more() {
@@ -359,5 +375,24 @@ mod tests {
         let stop = Arc::clone(&sampler.stop);
         drop(sampler);
         assert_eq!(Arc::strong_count(&stop), 1, "its thread is gone");
+    }
+
+    /// In the tool it became a child when its parent ended.
+    #[test]
+    fn what_a_child_uses_that_contend_did_not_start_is_the_first_workers() {
+        let mut child = Command::new("sh").args(["-c", "while :; do :; done"]).spawn().expect("a shell");
+        let deadline = Instant::now() + Duration::from_secs(60);
+        let used_ns = || {
+            let mut workers = [Usage::default()];
+            add_adopted(&mut workers);
+            workers[0].cpu_ns
+        };
+        while used_ns() < 200_000_000 && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let counted_ns = used_ns();
+        child.kill().and_then(|()| child.wait()).expect("it ends");
+        assert!(counted_ns >= 200_000_000, "{counted_ns}");
+        add_adopted(&mut []);
     }
 }
