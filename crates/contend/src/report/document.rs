@@ -8,7 +8,7 @@ pub struct Document {
     pub question: String,
     /// Short facts about the run, shown in one line.
     pub facts: Vec<String>,
-    /// Warnings, shown before the answer.
+    /// What forbids to rely on the answer, shown before it.
     pub warnings: Vec<String>,
     /// Labels of the conditions, if there are several.
     pub conditions: Vec<String>,
@@ -84,6 +84,8 @@ pub enum Block {
     },
     Heading(String),
     Text(String),
+    /// Notes on the whole run, after its answers.
+    Notes(Vec<String>),
     /// A remark below a table or chart.
     Note(String),
     List(Vec<String>),

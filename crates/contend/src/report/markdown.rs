@@ -13,11 +13,12 @@ pub fn markdown(document: &Document) -> String {
 
 /// Title, facts and warnings; `level` is the mark of its heading.
 pub fn head(level: &str, question: &str, facts: &[String], warnings: &[String]) -> String {
-    let mut out = format!("{level} {}\n\n{}\n", escaped(question), escaped(&facts.join(" · ")));
-    for warning in warnings {
-        out += &format!("\n> **Note.** {}\n", escaped(warning));
-    }
-    out
+    format!("{level} {}\n\n{}\n", escaped(question), escaped(&facts.join(" · "))) + &notes(warnings)
+}
+
+/// A quotation for each note.
+pub fn notes(notes: &[String]) -> String {
+    notes.iter().map(|note| format!("\n> **Note.** {}\n", escaped(note))).collect()
 }
 
 /// A section whose heading has this mark.
@@ -33,6 +34,7 @@ pub fn render_block(block: &Block, level: &str) -> String {
         Block::Answer { ask, said } => answer(ask, said),
         Block::Heading(text) => format!("\n{level} {}\n", escaped(text)),
         Block::Text(text) => format!("\n{}\n", escaped(text)),
+        Block::Notes(all) => notes(all),
         Block::Note(text) => format!("\n*{}*\n", escaped(text)),
         Block::List(items) => {
             std::iter::once("\n".to_string()).chain(items.iter().map(|i| format!("- {}\n", escaped(i)))).collect()

@@ -99,7 +99,9 @@ fn first_screen(document: &Document, style: Style) -> String {
         matches!((of_answer[at], next), (Block::Heading(_), Some(Block::Table(_))))
     };
     let shown = of_answer.iter().enumerate().filter(|(at, block)| {
-        matches!(block, Block::Answer { .. } | Block::Table(_)) || document.is_condition(block) || is_title(*at)
+        matches!(block, Block::Answer { .. } | Block::Notes(_) | Block::Table(_))
+            || document.is_condition(block)
+            || is_title(*at)
     });
     let shown = shown.map(|(_, block)| *block);
     let chart = if document.has(document.chart) { document.chart } else { Id::Throughput };

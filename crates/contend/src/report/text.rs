@@ -60,10 +60,11 @@ pub fn head(document: &Document, style: Style) -> String {
 pub fn head_of(title: &str, facts: &[String], warnings: &[String], style: Style) -> String {
     let mut out = paint(&wrapped(title, ["", ""], style), BOLD, style);
     out += &wrapped(&facts.join(" | "), ["", ""], style);
-    for warning in warnings {
-        out += &paint(&wrapped(warning, ["! ", "  "], style), YELLOW, style);
-    }
-    out
+    out + &notes(warnings, style)
+}
+
+fn notes(notes: &[String], style: Style) -> String {
+    notes.iter().map(|note| paint(&wrapped(note, ["! ", "  "], style), YELLOW, style)).collect()
 }
 
 /// One section with its title.
@@ -84,6 +85,7 @@ pub fn render_block(block: &Block, style: Style) -> String {
             paint(&wrapped(&format!("{text}{end}"), ["", "  "], style), BOLD, style)
         }
         Block::Text(text) => wrapped(text, ["", ""], style),
+        Block::Notes(all) => notes(all, style),
         Block::Note(text) => wrapped(text, ["  ", "  "], style),
         Block::List(items) => items.iter().map(|item| wrapped(item, ["- ", "  "], style)).collect(),
         Block::Folded(title, items) => wrapped(&format!("{title}: {}.", items.join(", ")), ["", ""], style),

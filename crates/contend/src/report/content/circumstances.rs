@@ -44,11 +44,17 @@ pub fn warnings(findings: &Findings<'_>) -> Vec<String> {
             was(unreadable)
         ));
     }
-    warnings.extend(ran_again(findings));
-    warnings.extend(disturbance(findings));
-    warnings.extend(notice::sentences(findings));
-    warnings.extend(marked_otherwise(findings));
+    warnings.extend(disturbance(findings).filter(|(is_most, _)| *is_most).map(|(_, said)| said));
     warnings
+}
+
+/// Notes after the answers.
+pub fn notes(findings: &Findings<'_>) -> Vec<String> {
+    let disturbed = disturbance(findings).filter(|(is_most, _)| !is_most).map(|(_, said)| said);
+    let mut notes: Vec<String> = ran_again(findings).into_iter().chain(disturbed).collect();
+    notes.extend(notice::sentences(findings));
+    notes.extend(marked_otherwise(findings));
+    notes
 }
 
 /// The warning that a sync did not keep the data.
@@ -93,8 +99,8 @@ fn ran_again(findings: &Findings<'_>) -> Option<String> {
     })
 }
 
-/// Valid trials that were disturbed, and by how much.
-fn disturbance(findings: &Findings<'_>) -> Option<String> {
+/// Valid trials that were disturbed, and by how much; whether that is most of them.
+fn disturbance(findings: &Findings<'_>) -> Option<(bool, String)> {
     let found = reported::marked(findings);
     let (marked, all, worst) = (found.disturbed, found.counting, found.foreign_permille);
     if marked == 0 {
@@ -104,14 +110,16 @@ fn disturbance(findings: &Findings<'_>) -> Option<String> {
         0..=50 => String::new(),
         _ => format!(" Other programs used up to {} % of the CPU.", worst / 10),
     };
-    let advice = match marked * 2 > all {
+    let is_most = marked * 2 > all;
+    let advice = match is_most {
         true => " That is most of them: repeat the run on a quieter machine before you rely on it.",
         false => "",
     };
     let (verb, counts) = if marked == 1 { ("was", "counts") } else { ("were", "count") };
-    Some(format!(
+    let said = format!(
         "{marked} of {all} trials {verb} disturbed (marked below with the reason) and {counts} nevertheless.{cpu}{advice}"
-    ))
+    );
+    Some((is_most, said))
 }
 
 fn was(n: usize) -> &'static str {

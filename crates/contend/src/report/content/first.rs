@@ -9,7 +9,7 @@ use crate::analysis::{Answered, Findings};
 use crate::outcome::Outcome;
 use crate::report::content::unclear::{Row, folded};
 use crate::report::content::words::{self, NOTHING};
-use crate::report::content::{along, charts, evidence, grid, method, readback};
+use crate::report::content::{along, charts, evidence, grid, method, notice, readback};
 use crate::report::document::{Block, Cell as TableCell, Id, Said, Section, Table, Tone};
 use crate::report::kind;
 use crate::stats::interval::Interval;
@@ -250,7 +250,11 @@ fn against_baseline(findings: &Findings<'_>, cell: &Cell, tier: Tier) -> [TableC
         (Some(baseline), _) if baseline == cell.contender => [TableCell::muted(NOTHING), TableCell::muted("baseline")],
         (_, Some(compared)) => {
             let c = &compared.comparison;
-            [words::compared_ratio(c), words::verdict(findings, compared)]
+            let mut verdict = words::verdict(findings, compared);
+            if let Some(noted) = notice::other_work_of(findings, compared) {
+                verdict.small = noted.to_string();
+            }
+            [words::compared_ratio(c), verdict]
         }
         (None, _) => [TableCell::muted(NOTHING), TableCell::muted("no baseline in this tier")],
         _ => [TableCell::muted(NOTHING), TableCell::muted(NOTHING)],

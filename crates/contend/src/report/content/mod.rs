@@ -25,14 +25,15 @@ pub mod words;
 use crate::analysis::Findings;
 use crate::analysis::plain::{Extent, LeftOut, Study, Variant};
 use crate::registry::Registry;
-use crate::report::document::{Document, Id, Section};
+use crate::report::document::{Block, Document, Id, Section};
 use crate::report::kind;
 
 /// The whole report.
 pub fn document(findings: &Findings<'_>) -> Document {
     let study = findings.study;
     let conditions: Vec<String> = (0..study.conditions.len()).map(|i| words::condition(findings, i)).collect();
-    let sections = sections(findings);
+    let mut sections: Vec<Section> = sections(findings).into_iter().flatten().collect();
+    note(&mut sections, circumstances::notes(findings));
     let title = match findings.of_service() {
         true => study.name.clone(),
         false => format!("{}, {}", study.name, study.variant.word()),
@@ -48,8 +49,17 @@ pub fn document(findings: &Findings<'_>) -> Document {
             "Made by contend from the record in this directory; the same record gives the same page. The numbers are \
                  in trials.csv, transactions.csv and latencies.csv next to it."
                 .to_string(),
-        sections: sections.into_iter().flatten().collect(),
+        sections,
         chart: kind::of(findings).map_or_else(Id::default, |report| report.chart),
+    }
+}
+
+/// Puts notes after the answers in words.
+fn note(sections: &mut [Section], notes: Vec<String>) {
+    let Some(answer) = sections.iter_mut().find(|section| section.id == Id::Answer) else { return };
+    let last = answer.blocks.iter().rposition(|block| matches!(block, Block::Answer { .. }));
+    if !notes.is_empty() {
+        answer.blocks.insert(last.map_or(0, |last| last + 1), Block::Notes(notes));
     }
 }
 

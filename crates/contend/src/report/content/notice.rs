@@ -1,8 +1,10 @@
-//! Notices above the figures: starved clients, contenders that all kept up with the load, conflicts that clients cause
-//! themselves, too few operations. Each kind is one sentence.
+//! Notices between the answers and the figures: starved clients, contenders that all kept up with the load, conflicts that
+//! clients cause themselves, too few operations, other work than the baseline's. Each kind is said once, with a list of the
+//! rows that it is about.
 
 use crate::analysis::Findings;
 use crate::analysis::cell::{Cell, Starved};
+use crate::analysis::compare::{Compared, not_the_same_work};
 use crate::analysis::reported;
 use crate::analysis::trial::Scope;
 use crate::outcome::Outcome;
@@ -11,9 +13,13 @@ use crate::report::kind;
 use crate::stats::interval::MIN_ROUNDS;
 use crate::stats::precision::{Percent, Rate};
 use crate::stats::quantile::{Quantile, QuantileValue};
+use crate::stats::verdict::Verdict;
 
 /// Share of the operations from which conflicts need an explanation.
 const MANY_CONFLICTS: f64 = 0.1;
+
+/// Most rows that a notice lists.
+const LISTED_MOST: usize = 12;
 
 /// Clients count as without pauses if they are busy for at least one part in this many of their time.
 const AT_WORK: u64 = 4;
@@ -22,7 +28,14 @@ pub fn sentences(findings: &Findings<'_>) -> Vec<String> {
     if kind::of(findings).is_some() {
         return vec![];
     }
-    let of_all = [starved(findings), self_made(findings), kept_up(findings), few(findings), few_rounds(findings)];
+    let of_all = [
+        starved(findings),
+        self_made(findings),
+        kept_up(findings),
+        other_work(findings),
+        few(findings),
+        few_rounds(findings),
+    ];
     of_all.into_iter().flatten().collect()
 }
 
@@ -43,13 +56,65 @@ fn name(findings: &Findings<'_>, cell: &Cell) -> String {
     }
 }
 
-/// A suffix: the sentence also holds for `count` others.
-fn others(count: usize) -> String {
-    match count {
-        0 => String::new(),
-        1 => " The same holds for 1 more row below.".to_string(),
-        count => format!(" The same holds for {} more rows below.", words::count(count as u64)),
+/// A suffix: the sentence also holds for these rows.
+fn others<'f>(findings: &'f Findings<'_>, rows: impl Iterator<Item = &'f Cell>) -> String {
+    let mut rows: Vec<&Cell> = rows.collect();
+    rows.sort_by_key(|row| (row.condition, row.contender));
+    let mut groups: Vec<(Vec<&str>, Vec<String>)> = vec![];
+    for row in rows.chunk_by(|a, b| a.condition == b.condition) {
+        let labels: Vec<&str> = row.iter().map(|row| words::label(findings, row.contender)).collect();
+        let condition = words::condition(findings, row[0].condition);
+        match groups.iter_mut().find(|(known, _)| *known == labels) {
+            Some((_, conditions)) => conditions.push(condition),
+            None => groups.push((labels, vec![condition])),
+        }
     }
+    let group = |(labels, conditions): &(Vec<&str>, Vec<String>)| match findings.study.conditions.len() {
+        1 => words::labels(labels),
+        _ => format!("{} ({})", words::labels(labels), conditions.join(", ")),
+    };
+    match rows.len() {
+        0 => String::new(),
+        1..=LISTED_MOST => {
+            format!(" The same holds for {}.", groups.iter().map(group).collect::<Vec<_>>().join("; "))
+        }
+        more => format!(" The same holds for {} more rows below.", words::count(more as u64)),
+    }
+}
+
+/// Whether a contender did not do the same work as its baseline, and so is not compared with it.
+fn did_other_work(findings: &Findings<'_>, compared: &Compared) -> bool {
+    let cell = |contender| Some((findings.cell(compared.condition, contender)?, words::label(findings, contender)));
+    let Verdict::NotComparable(why) = &compared.comparison.verdict else { return false };
+    let Some(arms) = cell(compared.baseline).zip(cell(compared.candidate)) else { return false };
+    not_the_same_work(&findings.estimator(), [arms.0, arms.1], &compared.metric).as_ref() == Some(why)
+}
+
+/// The rows that [`did_other_work`], by the headline.
+fn all_with_other_work<'f>(findings: &'f Findings<'_>) -> impl Iterator<Item = &'f Compared> {
+    let headline = findings.headline.as_ref().map_or("", |headline| &headline.name);
+    let rows = findings.cells.iter().filter_map(|cell| findings.compared(cell.condition, cell.contender, headline));
+    rows.filter(|compared| did_other_work(findings, compared))
+}
+
+/// The short reason of a row, if a note has the reasons of several.
+pub fn other_work_of(findings: &Findings<'_>, compared: &Compared) -> Option<&'static str> {
+    let is_noted = did_other_work(findings, compared) && all_with_other_work(findings).nth(1).is_some();
+    is_noted.then_some("not the same work: see the note above")
+}
+
+fn other_work(findings: &Findings<'_>) -> Option<String> {
+    let found: Vec<&Compared> = all_with_other_work(findings).collect();
+    // The row of a single one says it.
+    let first = found.first().filter(|_| found.len() > 1)?;
+    let Verdict::NotComparable(why) = &first.comparison.verdict else { return None };
+    let cell = |compared: &&Compared| findings.cell(compared.condition, compared.candidate);
+    Some(format!(
+        "{} is not comparable with {} ({why}).{}",
+        name(findings, cell(first)?),
+        words::label(findings, first.baseline),
+        others(findings, found[1..].iter().filter_map(cell))
+    ))
 }
 
 fn starved(findings: &Findings<'_>) -> Option<String> {
@@ -66,7 +131,7 @@ fn starved(findings: &Findings<'_>) -> Option<String> {
         name(findings, found[0].0),
         words::count(*starved as u64),
         words::count(*clients as u64),
-        others(found.len() - 1)
+        others(findings, found[1..].iter().map(|(cell, _)| *cell))
     ))
 }
 
@@ -97,7 +162,7 @@ fn self_made(findings: &Findings<'_>) -> Option<String> {
          loop without back-off: clients that try again at once make this share. Compare with `--set retry=backoff`.{}",
         name(findings, cell),
         Percent(*share),
-        others(found.len() - 1)
+        others(findings, found[1..].iter().map(|(cell, _)| *cell))
     ))
 }
 
@@ -160,9 +225,12 @@ fn few_rounds(findings: &Findings<'_>) -> Option<String> {
 mod tests {
     use super::*;
     use crate::contender::Tier;
+    use crate::outcome::reason::Invalid;
     use crate::record::model::Mount;
     use crate::record::store::Record;
+    use crate::report::content;
     use crate::report::testing::Story;
+    use crate::report::text::{self, Style};
 
     fn record(story: &Story) -> (tempfile::TempDir, Record) {
         let dir = tempfile::tempdir().unwrap();
@@ -184,7 +252,7 @@ mod tests {
         findings.cells[1].starved = Some(Starved { role: Some("admin".to_string()), starved: 1, clients: 8 });
         let text = all(&findings);
         assert!(text.contains("WAL/FULL (public): 7 of 8 clients committed nothing in a whole window."), "{text}");
-        assert!(text.contains("clients that got through. The same holds for 1 more row below."), "{text}");
+        assert!(text.contains("clients that got through. The same holds for DELETE/EXTRA (public)."), "{text}");
     }
 
     #[test]
@@ -197,6 +265,40 @@ mod tests {
             contender.settings.insert("retry".to_string(), "backoff".to_string());
         }
         assert!(!all(&Findings::new(&record)).contains("ended in a conflict"));
+    }
+
+    #[test]
+    fn other_work_is_said_once_with_the_rows_that_it_is_about() {
+        let text = |findings: &Findings<'_>| {
+            let text = text::text(&content::document(findings), Style::FILE);
+            text.split_whitespace().collect::<Vec<_>>().join(" ")
+        };
+        let (_dir, record) = record(&Story { deferred_conflicts: 0.9, ..Story::default() });
+        let mut findings = Findings::new(&record);
+        let both = text(&findings);
+        let said = "! WAL/NORMAL deferred (public) is not comparable with DELETE/FULL (not the same work: of ";
+        assert!(
+            both.contains(said) && both.contains("The same holds for WAL/NORMAL deferred (write-burst)."),
+            "{both}"
+        );
+        let (answers, rest) = both.split_once("! WAL/NORMAL").expect("a note");
+        assert!(answers.contains("The answer ===") && answers.contains(" > "), "the answers come first: {both}");
+        let tables = rest.split_once("What this does not show").expect("limits").0;
+        assert_eq!(tables.matches("[1] not the same work: see the note above").count(), 2, "{tables}");
+        assert_eq!(tables.matches("% were committed").count(), 1, "{tables}");
+        // A single row says it itself.
+        findings.comparisons.retain(|compared| compared.condition == 0);
+        let one = text(&findings);
+        assert!(one.contains("[1] not the same work: of ") && !one.contains("see the note above"), "{one}");
+    }
+
+    #[test]
+    fn what_forbids_to_rely_on_the_answers_comes_before_them() {
+        let (_dir, mut record) = record(&Story { rounds: 2, ..Story::default() });
+        record.trials[0].invalid = vec![Invalid::Invariant.because("")];
+        let text = text::text(&content::document(&Findings::new(&record)), Style::FILE);
+        let at = |part: &str| text.find(part).unwrap_or_else(|| panic!("{part}: {text}"));
+        assert!(at("! 1 trial of ") < at("\n> ") && at("\n> ") < at("! 2 rounds of the 6"), "{text}");
     }
 
     #[test]

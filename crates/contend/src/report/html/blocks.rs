@@ -67,6 +67,7 @@ fn block(block: &Block, next: Option<&Block>, id: Id, place: SectionPlace<'_>) -
             format!("<h{level}{}>{}</h{level}>\n", for_condition(condition), escaped(text))
         }
         Block::Text(text) => format!("<p>{}</p>\n", prose(text)),
+        Block::Notes(all) => notes(all),
         Block::Note(text) => format!("<p class=\"note\">{}</p>\n", prose(text)),
         Block::List(items) => {
             let items: String = items.iter().map(|item| format!("<li>{}</li>\n", prose(item))).collect();
@@ -80,6 +81,11 @@ fn block(block: &Block, next: Option<&Block>, id: Id, place: SectionPlace<'_>) -
         Block::Lanes(lanes) => lanes::lanes(lanes),
         Block::Bars(_) | Block::Lines(_) | Block::Stack(_) => String::new(),
     }
+}
+
+/// Notes on a whole run.
+pub fn notes(notes: &[String]) -> String {
+    notes.iter().map(|note| format!("<p class=\"warning\"><b>Note</b> {}</p>\n", prose(note))).collect()
 }
 
 fn tone(tone: Tone) -> &'static str {

@@ -11,7 +11,7 @@ mod volume;
 pub use volume::volume;
 
 use crate::report::document::{Document, Id};
-use markup::{escaped, prose};
+use markup::escaped;
 
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
@@ -43,8 +43,7 @@ fn page(title: &str, body: &str) -> String {
 
 fn header(question: &str, facts: &[String], warnings: &[String]) -> String {
     let facts: String = facts.iter().map(|fact| format!("<li>{}</li>", escaped(fact))).collect();
-    let warning = |text: &String| format!("<p class=\"warning\"><b>Note</b> {}</p>\n", prose(text));
-    let warnings: String = warnings.iter().map(warning).collect();
+    let warnings = blocks::notes(warnings);
     format!(
         "<header>\n<p class=\"mark\">contend</p>\n<h1>{}</h1>\n<ul class=\"facts\">{facts}</ul>\n{warnings}</header>\n",
         escaped(question)

@@ -64,8 +64,7 @@ fn article(part: &Chapter) -> String {
     let place = SectionPlace { prefix: &prefix, level: 3, compared: part.document.has(Id::Comparisons) };
     let document = &part.document;
     let facts: String = document.facts.iter().map(|fact| format!("<li>{}</li>", escaped(fact))).collect();
-    let warning = |text: &String| format!("<p class=\"warning\"><b>Note</b> {}</p>\n", escaped(text));
-    let warnings: String = document.warnings.iter().map(warning).collect();
+    let warnings = blocks::notes(&document.warnings);
     let sections: String = part.first_sections().map(|section| blocks::section(section, place)).collect();
     let details: String = part.details().map(|section| blocks::section(section, place)).collect();
     let titles: Vec<String> = part.details().map(|section| escaped(&section.title)).collect();

@@ -1,7 +1,7 @@
 //! Parts as Markdown: a heading for each, the sections of its document one level below.
 
 use super::{Chapter, Volume};
-use crate::report::markdown::{escaped, head, render_block, render_section};
+use crate::report::markdown::{escaped, head, notes, render_block, render_section};
 
 pub fn volume(volume: &Volume) -> String {
     let mut out = head("#", &volume.question, &volume.facts, &volume.warnings);
@@ -21,9 +21,7 @@ fn chapter(part: &Chapter) -> String {
     let document = &part.document;
     let mut out = format!("\n## Part {}\n\n*{}*\n", escaped(&part.title()), escaped(&part.about));
     out += &format!("\n{}\n", escaped(&document.facts.join(" · ")));
-    for warning in &document.warnings {
-        out += &format!("\n> **Note.** {}\n", escaped(warning));
-    }
+    out += &notes(&document.warnings);
     document.sections.iter().for_each(|section| out += &render_section(section, "###"));
     let link = |file: &String| format!("[{}]({}/{file})", escaped(file), part.name);
     out + &format!("\nFiles: {}\n", part.files.iter().map(link).collect::<Vec<_>>().join(", "))
