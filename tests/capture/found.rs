@@ -47,7 +47,7 @@ fn problems_are_found_with_evidence_and_advice() {
         let finding = found.iter().find(|finding| finding["kind"] == kind);
         finding.unwrap_or_else(|| panic!("{kind}: {found:?}"))["evidence"].as_str().expect("a text").to_string()
     };
-    assert!(of("program-holds-lock").contains("after `UPDATE t SET v = ? WHERE id = ?`"), "{found:?}");
+    assert!(of("program-holds-lock").contains("after `UPDATE t SET v = ... WHERE id = ...`"), "{found:?}");
     assert!(of("read-then-write").starts_with("1 refusal, such as `UPDATE t"), "{found:?}");
     assert!(of("no-busy-timeout").starts_with("1 refusal, such as `INSERT INTO t"), "{found:?}");
     assert!(of("timeout-too-short").contains("such as `DELETE FROM t"), "{found:?}");
@@ -139,7 +139,7 @@ fn the_page_has_what_the_text_has_and_is_private() {
         "What `python3",
         "Findings",
         "Statements by rows",
-        "UPDATE t SET v = ?",
+        "UPDATE t SET v = ...",
         "Connections and their settings",
     ] {
         assert!(html.to_lowercase().contains(&part.to_lowercase()), "{part}: {html}");

@@ -137,7 +137,8 @@ fn every_lock_error_is_in_a_finding_with_the_statements_that_it_met_most() {
     assert_eq!(evidence(&summary, "no-busy-timeout"), "1 refusal, such as `PRAGMA journal_mode = wal`.");
     let gave_up = evidence(&summary, "timeout-too-short");
     assert!(gave_up.starts_with("10 calls, after "), "{gave_up}");
-    let which = "such as `UPDATE t SET v = ?` (4 times), `DELETE FROM t` (3 times), `UPDATE s SET v = ?` (2 times).";
+    let which =
+        "such as `UPDATE t SET v = ...` (4 times), `DELETE FROM t` (3 times), `UPDATE s SET v = ...` (2 times).";
     assert!(gave_up.ends_with(which), "{gave_up}");
     let locked = list(&summary, "findings").iter().find(|finding| finding["kind"] == "table-locked").expect("found");
     assert!(locked["title"].to_string().contains("a database in memory"), "{locked}");
@@ -168,7 +169,7 @@ fn a_refusal_in_spite_of_a_timeout_has_its_own_finding() {
     let bench = Bench::new();
     capture(&bench, &[], &["python3", "-c", NEVER_WAITS]).exits(0);
     let found = evidence(&shown(&bench), "refused-at-once");
-    assert!(found.starts_with("1 refusal, such as `UPDATE t SET v = ?`. SQLite does not wait"), "{found}");
+    assert!(found.starts_with("1 refusal, such as `UPDATE t SET v = ...`. SQLite does not wait"), "{found}");
 }
 
 /// Leaves a transaction open, and does nothing for a while; with `dies`, another process of it does, which is killed, and whose
@@ -326,4 +327,54 @@ fn numbers_of_columns_are_part_of_a_statement() {
     assert_eq!(counts(&shown(&bench), shape)[0], 40);
     let workload = std::fs::read_to_string(bench.path("taken/workload.toml")).expect("written");
     assert!(workload.contains(" GROUP BY 1, 2 ORDER BY 3 DESC, 2 LIMIT :"), "{workload}");
+}
+
+/// A program with its own spacing, literals in texts, and pairs of statements in one transaction.
+const SPACED: &str = "
+import sqlite3
+db = sqlite3.connect('app.db', isolation_level=None)
+db.execute('CREATE TABLE event (id INTEGER PRIMARY KEY, name TEXT)')
+db.execute('CREATE TABLE seat (event INTEGER,num INTEGER)')
+db.execute('BEGIN')
+for event in range(10):
+    db.execute('INSERT INTO event(id,name) VALUES (?,?)', (event, f'Concert {event}'))
+    db.executemany('INSERT INTO seat(event,num) VALUES (?,?)', [(event, num) for num in range(20)])
+db.execute('COMMIT')
+for event in range(30):
+    db.execute(f\"SELECT   count(*) FROM seat WHERE event={event % 10} AND num<15\").fetchall()
+";
+
+#[test]
+fn a_statement_can_be_found_in_the_source_and_what_repeats_is_one_line() {
+    let bench = Bench::new();
+    capture(&bench, &["--values=full"], &["python3", "-c", SPACED]).exits(0);
+    let text = bench.contend(&["capture", "show", "taken"]).exits(0).out;
+    let lists =
+        text.split_once("Transaction 1:").expect("a list").1.split_once("Statements by time").expect("a section").0;
+    let count = "- SELECT count(*) FROM seat WHERE event=... AND num<...\n";
+    assert!(lists.contains(count) && SPACED.contains("count(*) FROM seat WHERE event="), "{text}");
+    let both = ["INSERT INTO event(id,name) VALUES (?,?)", "INSERT INTO seat(event,num) VALUES (?,?)"];
+    let [event, seat] = both;
+    let lists = lists.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(lists.contains(&format!("- 10 times: {event}; then 20 times: {seat} ")), "{text}");
+    assert!(both.iter().all(|sql| SPACED.contains(sql) && lists.matches(sql).count() == 1), "{text}");
+    let summary = shown(&bench);
+    let statement = list(&summary, "statements").iter().find(|one| one["written"] == event).expect("as written");
+    assert_eq!(statement["text"], "INSERT INTO event(id, name) VALUES (?, ...)");
+}
+
+#[test]
+fn messages_are_as_wide_as_the_terminal_and_one_line_in_a_pipe() {
+    let bench = Bench::new();
+    capture(&bench, &[], &["python3", "-c", SPACED]).exits(0);
+    let command = format!("stty cols 60 rows 50; {} capture to-workload taken", env!("CARGO_BIN_EXE_contend"));
+    let mut script = std::process::Command::new("script");
+    script.args(["--quiet", "--return", "--command", &command, "typescript"]).current_dir(bench.path("."));
+    let shown = String::from_utf8(script.output().expect("util-linux is there").stdout).expect("text");
+    let widest = shown.lines().map(|line| line.trim_end().chars().count()).max().unwrap_or(0);
+    assert!(widest <= 60, "{shown}");
+    let piped = bench.contend(&["capture", "to-workload", "taken"]).exits(0).err;
+    let longest = piped.lines().find(|line| line.len() > 60).expect("a long message");
+    let of_terminal = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(of_terminal.contains(longest), "{longest}: {shown}");
 }

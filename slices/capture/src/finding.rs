@@ -139,7 +139,7 @@ fn refuse<'k>(seen: &mut Evidence<'k>, known: &'k Known, call: &'k Call, has_rea
         () if call.may_wait => (Kind::RefusedAtOnce, &mut seen.never_waits),
         () => (Kind::NoBusyTimeout, &mut seen.at_once),
     };
-    *refused.times.entry(known.shapes.get(call).text.as_str()).or_default() += 1;
+    *refused.times.entry(known.shapes.written(call)).or_default() += 1;
     refused.longest_wait_ns = refused.longest_wait_ns.max(waited_ns);
     Some(kind)
 }
@@ -199,7 +199,7 @@ fn add<'k>(
     let is_met = |times| met.is_some_and(|met| met.by_other(transaction.connection, times));
     let calls = || transaction.calls.iter().map(|&i| &known.trace.calls[i]);
     let does = |call: &Call| known.shapes.get(call).does;
-    let sql = |call: &'k Call| known.shapes.get(call).text.as_str();
+    let sql = |call: &'k Call| known.shapes.written(call);
     let mut last: Option<&Call> = None;
     let (mut has_read, mut holds) = (false, false);
     let mut longest: (u64, &str) = (0, "");

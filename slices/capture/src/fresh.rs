@@ -5,6 +5,7 @@ use crate::allowed::Allowed;
 use crate::content::{look, open};
 use crate::literal::{CHOICES, text, wrapped};
 use crate::manifest::{Column, Table, write_private};
+use crate::session::say;
 use crate::workload::generator::{line, of_column, plain};
 use crate::workload::naming::Names;
 use crate::workload::servers::{self, Server};
@@ -75,7 +76,7 @@ fn run(args: &NewArgs) -> Result<u8> {
         let path = out.join(file);
         write_private(&path, text.as_bytes())?;
     }
-    folded(&left_out).iter().for_each(|sentence| contend::tell!("contend: {sentence}"));
+    folded(&left_out).iter().for_each(|sentence| say(sentence));
     if !args.without_values {
         contend::tell!(
             "contend: Columns with at most {CHOICES} different values have these values in workload.toml, and every record of it has \

@@ -1,7 +1,7 @@
 //! The transactions of a program: attempts, retries, and groups of the same shape.
 
 use crate::segment::Who;
-use crate::sql::{Begin, Does, Shape, shape, without_stand_ins};
+use crate::sql::{Begin, Does, Shape, as_written, shape, without_stand_ins};
 use crate::trace::{Call, How, Trace};
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -73,12 +73,15 @@ pub struct Shapes {
     pub all: Vec<Shape>,
     /// The original text of the first statement of each shape.
     pub texts: Vec<Rc<str>>,
+    /// That text with `...` for its values.
+    pub written: Vec<String>,
     numbers: HashMap<String, usize>,
 }
 
 impl Shapes {
     pub fn of(trace: &Trace) -> Shapes {
-        let mut shapes = Shapes { by_text: HashMap::new(), all: vec![], texts: vec![], numbers: HashMap::new() };
+        let mut shapes =
+            Shapes { by_text: HashMap::new(), all: vec![], texts: vec![], written: vec![], numbers: HashMap::new() };
         for call in &trace.calls {
             if shapes.by_text.contains_key(&call.sql) {
                 continue;
@@ -89,6 +92,7 @@ impl Shapes {
             if number == next {
                 shapes.all.push(made);
                 shapes.texts.push(Rc::clone(&call.sql));
+                shapes.written.push(as_written(&call.sql));
             }
             shapes.by_text.insert(Rc::clone(&call.sql), number);
         }
@@ -109,6 +113,11 @@ impl Shapes {
 
     pub fn get(&self, call: &Call) -> &Shape {
         &self.all[self.number(call)]
+    }
+
+    /// The statement of a call for people.
+    pub fn written(&self, call: &Call) -> &str {
+        &self.written[self.number(call)]
     }
 }
 

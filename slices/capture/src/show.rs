@@ -2,7 +2,7 @@
 
 use crate::finding::time;
 use crate::manifest::Values;
-use crate::summary::{Kind, Sort, Summary};
+use crate::summary::{Key, Kind, Sort, Summary};
 use contend::report::document::{Block, Cell, Document, Head, Id, Section, Table};
 
 /// Most rows of a table; the JSON has all.
@@ -157,8 +157,9 @@ fn transactions(summary: &Summary) -> Section {
     ];
     for (i, kind) in &shown {
         blocks.push(Block::Heading(format!("Transaction {}", i + 1)));
-        blocks.push(steps(kind));
+        blocks.push(steps(summary, kind));
     }
+    blocks.push(Block::Note(AS_WRITTEN.to_string()));
     let left = summary.transactions.len() - shown.len();
     if left > 0 {
         blocks.push(Block::Note(format!("{left} rarer kinds are in --json.")));
@@ -195,23 +196,49 @@ fn where_time_goes(summary: &Summary, shown: &[(usize, &Kind)]) -> Block {
     table(&head, shown.iter().map(row).collect())
 }
 
-/// Most statements of a transaction that are listed.
+/// Most lines with statements of a transaction.
 const STEPS: usize = 20;
+/// Most statements that repeat as one.
+const PERIOD: usize = 8;
+
+/// How to find a statement in the source.
+const AS_WRITTEN: &str = "Statements are as the program wrote them, on one line. `...` stands for values that were in the text: search the \
+                          source for what is before it.";
+
+/// A statement as the program wrote it, by its text.
+fn written<'s>(summary: &'s Summary, text: &'s str) -> &'s str {
+    summary.statements.iter().find(|statement| statement.text == text).map_or(text, |statement| &statement.written)
+}
+
+/// How many statements at the beginning of these repeat, and how many times: those that make the longest part.
+fn repeated(statements: &[(String, u64)]) -> (usize, usize) {
+    let times =
+        |period: usize| statements.chunks_exact(period).take_while(|chunk| *chunk == &statements[..period]).count();
+    let most = (1..=PERIOD.min(statements.len())).map(|period| (period, times(period)));
+    let covered = |(period, times): &(usize, usize)| if *times > 1 { period * times } else { 1 };
+    // Of equal ones the shortest.
+    most.rev().max_by_key(covered).filter(|(_, times)| *times > 1).unwrap_or((1, 1))
+}
 
 /// The statements of a transaction.
-fn steps(kind: &Kind) -> Block {
+fn steps(summary: &Summary, kind: &Kind) -> Block {
     if kind.statements.is_empty() {
         let refused = " The work of a refused BEGIN is unknown: the program may have tried it again.";
         let about = if kind.failed > 0 { refused } else { "" };
         return Block::Note(format!("No statement but those that begin and end it.{about}"));
     }
-    let more = kind.statements.len().saturating_sub(STEPS);
-    let statements = kind.statements.iter().take(STEPS).map(|(text, times)| {
-        let times = if *times > 1 { format!("{times} times: ") } else { String::new() };
-        format!("{times}{}", cut(text, SQL))
-    });
-    let more = (more > 0).then(|| format!("and {more} more"));
-    Block::List(statements.chain(more).collect())
+    let of_times = |times: usize| if times > 1 { format!("{times} times: ") } else { String::new() };
+    let line =
+        |(text, times): &(String, u64)| format!("{}{}", of_times(*times as usize), cut(written(summary, text), SQL));
+    let (mut lines, mut rest): (Vec<String>, &[(String, u64)]) = (vec![], &kind.statements);
+    while !rest.is_empty() && lines.len() < STEPS {
+        let (period, times) = repeated(rest);
+        let all: Vec<String> = rest[..period].iter().map(line).collect();
+        lines.push(of_times(times) + &all.join("; then "));
+        rest = &rest[period * times..];
+    }
+    lines.extend((!rest.is_empty()).then(|| format!("and {} more", rest.len())));
+    Block::List(lines)
 }
 
 fn statements(summary: &Summary, sort: Sort) -> Section {
@@ -223,7 +250,7 @@ fn statements(summary: &Summary, sort: Sort) -> Section {
             statement.changes.to_string(),
             statement.busy.to_string(),
             statement.failed.to_string(),
-            cut(&statement.text, 44),
+            cut(&statement.written, 44),
         ]
     };
     let head = [
@@ -280,14 +307,14 @@ fn connections(summary: &Summary) -> Section {
 }
 
 fn keys(summary: &Summary) -> Section {
-    let row = |key: &crate::summary::Key| {
+    let row = |key: &Key| {
         vec![
             key.table.clone(),
             key.place.to_string(),
             key.count.to_string(),
             key.distinct.to_string(),
             percent(key.most),
-            cut(&key.statement, 34),
+            cut(written(summary, &key.statement), 34),
         ]
     };
     let head = [
@@ -338,4 +365,23 @@ fn roles(summary: &Summary) -> Section {
         blocks.push(Block::Text(format!("Made by one thread only, though the program has others: {of_one}.")));
     }
     Section { id: Id::Other("roles"), title: "Roles and bursts".into(), blocks }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn all(texts: &[(&str, u64)]) -> Vec<(String, u64)> {
+        texts.iter().map(|(text, times)| ((*text).to_string(), *times)).collect()
+    }
+
+    #[test]
+    fn statements_that_repeat_in_turn_are_one_line() {
+        let (event, seats) = (("INSERT INTO events", 1), ("INSERT INTO seats", 2000));
+        assert_eq!(repeated(&all(&[event, seats].repeat(10))), (2, 10));
+        assert_eq!(repeated(&all(&[[event, seats].repeat(3), vec![event]].concat())), (2, 3), "the longest part");
+        assert_eq!(repeated(&all(&[event, event, seats])), (1, 2));
+        assert_eq!(repeated(&all(&[event, seats, ("INSERT INTO events", 3), seats])), (1, 1), "other numbers");
+        assert_eq!(repeated(&all(&[event])), (1, 1));
+    }
 }

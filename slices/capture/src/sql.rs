@@ -4,6 +4,7 @@ pub use crate::statement::{Token, tokens, without_quotes};
 use crate::statement::{is_word, statements, word};
 use crate::trace::{Call, Value};
 use contend_interpose::token::is_of_the_language;
+use std::ops::Range;
 use std::rc::Rc;
 
 /// Effect of a statement on transactions.
@@ -66,11 +67,8 @@ pub fn shape(sql: &str) -> Shape {
     let statements = statements(&tokens);
     let all: Vec<Does> = statements.iter().map(|place| does(&tokens[place.clone()])).collect();
     let does = weightiest(&all);
-    // A server's SET may be in every transaction, with other values.
-    let keep =
-        matches!(does, Does::Pragma | Does::Begin(_) | Does::Savepoint | Does::Schema) && word(&tokens, 0) != "set";
-    let made_up: Vec<usize> =
-        statements.iter().filter_map(|place| Some(place.start + made_up(&tokens[place.clone()])?)).collect();
+    let keep = keeps_literals(&tokens, does) || does == Does::Schema;
+    let made_up = all_made_up(&tokens);
     let mut parts: Vec<&str> = vec![];
     for (at, token) in tokens.iter().enumerate() {
         let part = match token {
@@ -86,6 +84,36 @@ pub fn shape(sql: &str) -> Shape {
         }
     }
     Shape { text: joined(&parts), does, parts: all, tables: tables(&tokens) }
+}
+
+/// Whether literals of a statement say what it does. A server's SET may be in every transaction, with other values.
+fn keeps_literals(tokens: &[Token], does: Does) -> bool {
+    matches!(does, Does::Pragma | Does::Begin(_) | Does::Savepoint) && word(tokens, 0) != "set"
+}
+
+/// Longest statement for people, in bytes; a longer one is cut.
+const WRITTEN_MOST: usize = 1_000;
+
+/// A statement as its program wrote it, so that it can be found in the source: on one line, without comments, with `...` for
+/// literals and for names that the program made up.
+pub fn as_written(sql: &str) -> String {
+    let (tokens, does) = (tokens(sql), shape(sql).does);
+    let (keep, made_up) = (keeps_literals(&tokens, does), all_made_up(&tokens));
+    let (mut out, mut end) = (String::new(), 0);
+    for (at, token) in tokens.iter().enumerate() {
+        let (Token::Word(text) | Token::Sign(text) | Token::Literal(text) | Token::Parameter(text)) = token;
+        let from = text.as_ptr().addr() - sql.as_ptr().addr();
+        if out.len() > WRITTEN_MOST {
+            return out + "...";
+        }
+        if at > 0 && from > end {
+            out.push(' ');
+        }
+        let is_hidden = made_up.contains(&at) || !keep && matches!(token, Token::Literal(_));
+        out += if is_hidden { "..." } else { text };
+        end = from + text.len();
+    }
+    out
 }
 
 /// A text with `?` for all literals other than those that never have a stand-in.
@@ -104,6 +132,12 @@ fn weightiest(parts: &[Does]) -> Does {
         [Does::Write, Does::Schema, Does::Begin(Begin::Exclusive), Does::Begin(Begin::Immediate), Does::Read];
     let weighs = |does: &Does| ORDER.iter().position(|other| other == does).unwrap_or(ORDER.len());
     parts.iter().min_by_key(|does| weighs(does)).copied().unwrap_or(Does::Other)
+}
+
+/// The places of such names in all statements of a text.
+fn all_made_up(tokens: &[Token]) -> Vec<usize> {
+    let of = |place: Range<usize>| Some(place.start + made_up(&tokens[place])?);
+    statements(tokens).into_iter().filter_map(of).collect()
 }
 
 /// The place of a name that says nothing about the work: of a savepoint, or of a cursor or prepared statement that a program
@@ -316,6 +350,20 @@ mod tests {
         assert_eq!((one.does, one.tables), (Does::Read, vec!["t".to_string()]));
         assert_eq!(shape("INSERT OR IGNORE INTO main.\"my t\" VALUES (count(*), x'00')").tables, ["my t"]);
         assert_eq!(shape("update or rollback t set a = 1").tables, ["t"]);
+    }
+
+    #[test]
+    fn a_statement_is_shown_as_the_program_wrote_it_without_its_values() {
+        for (sql, expected) in [
+            ("UPDATE b SET mailed=1  WHERE id=? -- why\n", "UPDATE b SET mailed=... WHERE id=?"),
+            ("INSERT INTO s(a,b)\n  VALUES (:a,'x''y', 2)", "INSERT INTO s(a,b) VALUES (:a,..., ...)"),
+            ("SELECT datetime('now'),x'00' /* c */ FROM t", "SELECT datetime('now'),... FROM t"),
+            ("PRAGMA busy_timeout=5000", "PRAGMA busy_timeout=5000"),
+            ("SAVEPOINT sp_17", "SAVEPOINT ..."),
+            ("CREATE TABLE t (a TEXT DEFAULT 'é')", "CREATE TABLE t (a TEXT DEFAULT ...)"),
+        ] {
+            assert_eq!(as_written(sql), expected);
+        }
     }
 
     #[test]

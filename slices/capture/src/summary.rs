@@ -3,7 +3,7 @@
 use crate::gaps::note_text;
 use crate::manifest::{self, Content, Manifest};
 use crate::program::{Began, End, Group, Shapes, Transaction, groups, transactions};
-use crate::sql::{Begin, Does};
+use crate::sql::{Begin, Does, Shape};
 use crate::statement::{pragma, tokens};
 use crate::trace::{Connection, Trace};
 use clap::ValueEnum;
@@ -140,6 +140,8 @@ pub struct Setting {
 #[derive(Debug, Serialize)]
 pub struct Statement {
     pub text: String,
+    /// As the program wrote it, with `...` for its values.
+    pub written: String,
     pub count: u64,
     pub total_ns: u64,
     pub rows: u64,
@@ -359,8 +361,9 @@ impl<'m> Known<'m> {
     }
 
     fn statements(&self, sort: Sort) -> Vec<Statement> {
-        let empty = |shape: &crate::sql::Shape| Statement {
+        let empty = |(shape, written): (&Shape, &String)| Statement {
             text: shape.text.clone(),
+            written: written.clone(),
             count: 0,
             total_ns: 0,
             rows: 0,
@@ -369,7 +372,7 @@ impl<'m> Known<'m> {
             failed: 0,
             waited_ns: 0,
         };
-        let mut all: Vec<Statement> = self.shapes.all.iter().map(empty).collect();
+        let mut all: Vec<Statement> = self.shapes.all.iter().zip(&self.shapes.written).map(empty).collect();
         for call in &self.trace.calls {
             let statement = &mut all[self.shapes.number(call)];
             statement.count += 1;

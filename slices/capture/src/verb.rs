@@ -5,7 +5,7 @@ use crate::finding::findings;
 use crate::keys::keys;
 use crate::listening::listen;
 use crate::manifest::{Manifest, Values, write_named, write_private};
-use crate::session::{Session, shown};
+use crate::session::{Session, say, shown};
 use crate::show;
 use crate::summary::{Known, Sort};
 use crate::trace::Trace;
@@ -154,15 +154,15 @@ fn capture(args: &CaptureArgs) -> Result<u8> {
     match write_study(&out, None) {
         Ok(written) => {
             let dir = shown(&out);
-            written.notes().for_each(|sentence| contend::tell!("contend: {sentence}"));
+            written.notes().for_each(|sentence| say(sentence));
             if !written.left_out.is_empty() {
                 let share = written.share.words();
-                contend::tell!("contend: The study has {share}. What is left out: contend capture to-workload {dir}");
+                say(&format!("The study has {share}. What is left out: contend capture to-workload {dir}"));
             }
             contend::tell!("contend: What would have helped: contend run {dir} --quick");
             contend::tell!("contend: What a crash would take: contend run {dir}/crash.toml");
         }
-        Err(why) => contend::tell!("contend: No study can be made of it: {why:#}"),
+        Err(why) => say(&format!("No study can be made of it: {why:#}")),
     }
     Ok(status)
 }
@@ -212,7 +212,7 @@ fn anonymised(args: &AnonymiseArgs) -> Result<u8> {
     if Manifest::read(&args.out)?.server.is_none()
         && let Err(why) = write_study(&args.out, None)
     {
-        contend::tell!("contend: No study can be made of it: {why:#}");
+        say(&format!("No study can be made of it: {why:#}"));
     }
     print(&format!(
         "{out} has hashes in place of values, and no copy of the data. Still in it: paths, names, the command with its \
@@ -224,11 +224,8 @@ fn anonymised(args: &AnonymiseArgs) -> Result<u8> {
 
 fn to_workload(args: &ToWorkloadArgs) -> Result<u8> {
     let written = write_study(&args.dir, args.database.as_deref())?;
-    for sentence in &written.left_out {
-        contend::tell!("contend: {sentence}");
-    }
-    written.notes().for_each(|sentence| contend::tell!("contend: {sentence}"));
-    contend::tell!("contend: The study has {}.", written.share.words());
+    written.left_out.iter().chain(written.notes()).for_each(|sentence| say(sentence));
+    say(&format!("The study has {}.", written.share.words()));
     let dir = args.dir.display();
     print(&format!(
         "{dir}/workload.toml\n{dir}/study.toml\n{dir}/crash.toml\nRun it: contend run {dir} --quick\nWith power cuts: contend run {dir}/crash.toml\n"

@@ -31,8 +31,9 @@ pub struct LockErrors {
     /// Whether some waited for long: these may need a longer busy timeout.
     pub gave_up: bool,
     per_1000: f64,
-    /// Whether the program writes.
+    /// Whether the program writes, and the mean time of its transactions that do and do not fail.
     has_writes: bool,
+    write_ms: Option<f64>,
     /// Why a run can be without lock errors, as sentences with blanks.
     why_none: String,
 }
@@ -47,8 +48,9 @@ const STEP_NS: u64 = 100_000_000;
 const HOLDERS: &str = "holding_operations";
 
 impl LockErrors {
-    /// `longest`: the transaction that holds the lock longest, if any does, and the captured busy timeout.
-    pub fn of(known: &Known, longest: Option<&Longest>, busy_timeout_ms: i64) -> LockErrors {
+    /// `kinds`: the transactions of the study; `longest`: the one of them that holds the lock longest, if any does, and the
+    /// captured busy timeout.
+    pub fn of(known: &Known, kinds: &[Kind], (longest, busy_timeout_ms): (Option<&Longest>, i64)) -> LockErrors {
         let is_refused = |call: &Call| call.is_busy() && !call.is_locked();
         let count = known.trace.calls.iter().filter(|call| is_refused(call)).count();
         let never_waits = |call: &&Call| call.may_wait && call.waited_ns + call.prepare.1 == 0;
@@ -60,7 +62,7 @@ impl LockErrors {
         let has_writes = known.groups.iter().any(|group| group.writes);
         let why_none = longest.map_or(String::new(), |longest| longest.why_none(busy_timeout_ms));
         let per_1000 = 1000.0 * failed as f64 / all.max(1) as f64;
-        LockErrors { count, never_waited, gave_up, per_1000, has_writes, why_none }
+        LockErrors { count, never_waited, gave_up, per_1000, has_writes, write_ms: write_ms(known, kinds), why_none }
     }
 
     /// Writes the question whether a contender removes them. The captured number is scaled with the ratio of both rates in
@@ -163,11 +165,13 @@ impl LockErrors {
                  {{against.failed_operations}} of {{against.operations}}, and {{this.failed_operations}} of {{this.operations}}, in the \
                  mean of its rounds."
             );
+            let captured =
+                self.write_ms.map_or(String::new(), |ms| format!("; in the capture it took {} ms", number(ms)));
             let times = match fact {
                 "neither" => format!(
-                    " A write takes {{against.write_ms}} ms in the mean as captured, and {{this.write_ms}} ms {with}."
+                    " A write takes {{against.write_ms}} ms in the mean as captured, and {{this.write_ms}} ms {with}{captured}."
                 ),
-                "only-against" => format!(" A write takes {{this.write_ms}} ms in the mean {with}."),
+                "only-against" => format!(" A write takes {{this.write_ms}} ms in the mean {with}{captured}."),
                 // One that failed has no time, and then there is no mean.
                 _ => String::new(),
             };
@@ -175,6 +179,14 @@ impl LockErrors {
             let _ = writeln!(out, "{fact} = {}", text(&format!("{} {in_this_run}{times}", verdict(fact))));
         }
     }
+}
+
+/// Mean time of the captured transactions of a study that write and do not fail, as `write_ms` of its runs; `None` without any.
+fn write_ms(known: &Known, kinds: &[Kind]) -> Option<f64> {
+    let all = kinds.iter().filter(|kind| kind.group.writes).flat_map(|kind| &kind.group.transactions);
+    let committed = all.map(|&i| &known.transactions[i]).filter(|transaction| transaction.has_succeeded());
+    let times: Vec<f64> = committed.map(|transaction| (transaction.to_ns - transaction.from_ns) as f64 / 1e6).collect();
+    (!times.is_empty()).then(|| times.iter().sum::<f64>() / times.len() as f64)
 }
 
 /// The transaction whose longest execution holds the write lock longest.
@@ -373,7 +385,8 @@ mod tests {
 
         let why_none = longest.why_none(5_000);
         let (count, never_waited, gave_up) = (1_060, 1_000, true);
-        let errors = LockErrors { count, never_waited, gave_up, per_1000: 557.308, has_writes: true, why_none };
+        let (per_1000, has_writes, write_ms) = (557.308, true, Some(61.2345));
+        let errors = LockErrors { count, never_waited, gave_up, per_1000, has_writes, write_ms, why_none };
         errors.write_answer(&mut out, "WAL", false);
         let answer: Vec<&str> = out.lines().collect();
         let of =
@@ -393,6 +406,9 @@ mod tests {
             ),
             "{out}"
         );
+        for fact in ["neither", "only-against"] {
+            assert!(of(fact).contains(" with it; in the capture it took 61.2 ms."), "{out}");
+        }
         assert!(out.contains(" + 0.999))"), "some are left, so not 0: {out}");
         let neither = of("neither");
         assert!(

@@ -168,7 +168,9 @@ pub fn write(dir: &Path, manifest: &Manifest, trace: Trace, wanted: Option<&Path
     let longest = Longest::of(known, &kinds);
     let (now, longest, differ, servers) = (&settings, longest.as_ref(), &differ[..], &servers[..]);
     let limits = [absent.as_slice(), of_one_thread.as_slice()].concat();
-    let captured = Captured { known, now, longest, share: &share, has_rows, carries, differ, servers, limits: &limits };
+    let kinds = &kinds[..];
+    let captured =
+        Captured { known, kinds, now, longest, share: &share, has_rows, carries, differ, servers, limits: &limits };
     let study = study::study(&captured, &roles);
     let crash = crash::study(now, &manifest.program());
     let (workload, rows) = (wrapped(&workload), files);
@@ -329,7 +331,7 @@ impl<'k> Writer<'k> {
         let all: Vec<String> = calls.filter_map(|call| savepoints.statement(&call.sql)).collect();
         let write = |sql| {
             write_step(steps, &kind.name, (&[sql], ""), (1, &BTreeMap::new()));
-            Found::of(&self.known.shapes.all[step.shape], &[])
+            Found::of(&self.known.shapes, step.shape, &[])
         };
         all.into_iter().map(write).collect()
     }
@@ -354,7 +356,7 @@ impl<'k> Writer<'k> {
         let (mut parts, mut own, mut number): (Vec<String>, BTreeMap<String, String>, usize) =
             (vec![], BTreeMap::new(), 0);
         let filled_up = filled_up(&all, &values);
-        let mut found = Found::of(shape, &calls);
+        let mut found = Found::of(&known.shapes, step.shape, &calls);
         for (i, token) in all.iter().enumerate() {
             let is_value = |at: usize| all.get(at).is_some_and(Token::is_value);
             if filled_up.contains(&number) && (is_value(i) || (*token == Token::Sign(",") && is_value(i + 1))) {

@@ -5,6 +5,7 @@ use crate::sql::Does;
 use crate::summary::Known;
 use crate::workload::answers::{LockErrors, Longest, effects, write_more_load, write_server};
 use crate::workload::contenders::{self, CAPTURED, Contender, Settings, contenders, longer_timeout, safer, tier};
+use crate::workload::kinds::Kind;
 use crate::workload::roles::{self, MoreLoad, PACES, Role, SHORT};
 use crate::workload::servers::Server;
 use crate::workload::share::Share;
@@ -15,6 +16,7 @@ use std::fmt::Write as _;
 /// The capture that a study is made from.
 pub struct Captured<'c> {
     pub known: &'c Known<'c>,
+    pub kinds: &'c [Kind],
     /// The captured settings.
     pub now: &'c Settings,
     pub longest: Option<&'c Longest>,
@@ -33,7 +35,7 @@ pub struct Captured<'c> {
 /// The study file.
 pub fn study(of: &Captured, roles: &[Role]) -> String {
     let Captured { known, now, servers, .. } = of;
-    let errors = LockErrors::of(known, of.longest, now.busy_timeout);
+    let errors = LockErrors::of(known, of.kinds, (of.longest, now.busy_timeout));
     let longer_ms = longer_timeout(now, errors.gave_up, of.longest.map_or(0, |longest| longest.longest_ns));
     let all = contenders(now, longer_ms, roles.len() == 1 && roles[0].shares_a_process());
     let best = all.iter().rfind(|contender| contender.model.is_none()).expect("the captured one");

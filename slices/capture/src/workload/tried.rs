@@ -1,7 +1,8 @@
 //! How a workload, carried out on SQLite in memory, differs from its capture. Generators that miss the program's values show here,
 //! and not as a wrong speed in a study.
 
-use crate::sql::{Does, Shape};
+use crate::program::Shapes;
+use crate::sql::Does;
 use crate::trace::Call;
 use crate::workload::ordered::{Ordered, with_argument};
 use crate::workload::trial::{FAILURES, OPERATIONS, Tallies, Tally, Trial, carry_out};
@@ -19,7 +20,7 @@ const UNSEEN: f64 = 1e3;
 
 /// A statement of the workload in the capture: rows that it returned, or changed.
 pub struct Found {
-    /// Its text with `?` for values.
+    /// Its text as the program wrote it, without its values.
     pub text: String,
     pub does: Does,
     pub rows: u64,
@@ -32,10 +33,11 @@ pub struct Found {
 }
 
 impl Found {
-    pub fn of(shape: &Shape, calls: &[&Call]) -> Found {
+    pub fn of(shapes: &Shapes, number: usize, calls: &[&Call]) -> Found {
+        let shape = &shapes.all[number];
         let done = || calls.iter().filter(|call| !call.has_failed() && !call.is_pending());
         Found {
-            text: shape.text.clone(),
+            text: shapes.written[number].clone(),
             does: shape.does,
             rows: done().map(|call| shape.does.rows_of(call)).sum(),
             executions: done().count() as u64,
