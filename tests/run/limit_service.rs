@@ -3,6 +3,7 @@
 use crate::limit::study;
 use crate::support::{Bench, Said};
 use contend::record::store::Record;
+use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -243,7 +244,7 @@ fn assert_wrong_answers_are_counted(found: f64, probes: &[(f64, f64, String)], s
             "{rate}: {failed} for {due}"
         );
     }
-    assert!(said.contains("of the operations fail."), "{said}");
+    assert!(said.contains("of the operations fail: "), "{said}");
 }
 
 #[test]
@@ -251,6 +252,8 @@ fn a_service_that_refuses_above_a_rate_carries_what_it_answers() {
     let (bench, service) = (Bench::new(), shedding("status, body = 503, b'busy'"));
     let (found, probes, said) = searched(&bench, &service, &[]);
     assert_wrong_answers_are_counted(found, &probes, &said);
+    assert!(said.contains("of the operations fail: HTTP 503 Service Unavailable ("), "{said}");
+    assert!(said.contains("times): busy."), "{said}");
 }
 
 #[test]
@@ -276,4 +279,87 @@ fn error_pages_with_status_200_are_named_at_the_first_rate_that_has_them() {
         said.contains("answers differ from those at the lowest load") && said.contains("200 HTML or XML"),
         "{said}"
     );
+}
+
+/// The answer of a search that finds no rate, on one line.
+fn without_rate(service: &Service, args: &[&str]) -> String {
+    let (bench, url) = (Bench::new(), format!("http://127.0.0.1:{}/", service.1));
+    let fixed =
+        ["limit", &url, "--rounds", "1", "--rates-only", "--window", "500ms", "--clients", "8", "--out", "found"];
+    let said = bench.contend(&[&fixed[..], args].concat()).exits(1);
+    assert!(!said.out.contains('\u{1b}'), "{said:?}");
+    said.out.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn answers_that_fail_at_every_rate_are_named_with_their_beginning_and_what_to_do() {
+    let text = "status, body = 503, b'no \\x1b[31mroom ' + b'x' * 300";
+    let all = without_rate(&Service::answering(text), &[]);
+    assert!(all.contains("HTTP 503 Service Unavailable (") && all.contains("times): no"), "{all}");
+    assert!(all.contains("[31mroom xxx") && !all.contains(&"x".repeat(80)), "{all}");
+    assert!(all.contains("send one such request by hand and read the service's log"), "{all}");
+
+    let some = "body = b'{}'\n    with lock: count[0] += 1; fails = count[0] % 5 == 0\n    if fails: status, body = 429, b'slow down'";
+    let some = without_rate(&Service::prepared("count = [0]", some), &["--bound", "response_ns_p50<=60ms"]);
+    assert!(some.contains("operations fail at the lowest value"), "{some}");
+    assert!(some.contains("HTTP 429 Too Many Requests (") && some.contains("times): slow down; send one"), "{some}");
+}
+
+#[test]
+fn a_service_that_is_gone_during_a_search_is_named_with_refused_connections() {
+    let get = "body = b'{}'\n    with lock: count[0] += 1\n    if count[0] > 300: os._exit(0)";
+    let service = Service::prepared("import os\ncount = [0]", get);
+    let said = without_rate(&service, &["--bound", "response_ns_p50<=60ms"]);
+    assert!(said.contains("Connection refused") && said.contains("Check that the service answers"), "{said}");
+}
+
+/// Each request computes for 5 ms, one at a time; another process is idle.
+#[test]
+fn a_process_that_computes_in_one_thread_is_a_suspect() {
+    let idle = "subprocess.Popen(['sleep', '60'])";
+    let get = "with lock:\n      end = time.thread_time() + 0.005\n      while time.thread_time() < end: pass\n    body = b'{}'";
+    let (bench, service) = (Bench::new(), Service::prepared(idle, get));
+    let (url, pid) = (format!("http://127.0.0.1:{}/", service.1), service.0.id().to_string());
+    let args = ["limit", &url, "--pid", &pid, "--rounds", "1", "--rates-only", "--window", "1s", "--clients", "8"];
+    let said = bench.contend(&[&args[..], &["--bound", "response_ns_p50<=60ms", "--out", "found"]].concat()).exits(0);
+    let one_line = said.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    let suspect = format!("the process {pid} (python3) uses one whole processor (");
+    assert!(one_line.contains(&suspect) && one_line.contains("it probably computes in one thread"), "{one_line}");
+    assert!(!one_line.contains("It is stopped by"), "{one_line}");
+    let json = fs::read_to_string(bench.path("found/report.json")).expect("a report");
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    let used = json["contenders"][0]["one_processor"]["processors"].as_f64().expect("a number");
+    assert!((0.9..=1.1).contains(&used), "{used}");
+}
+
+/// Stops a search with a signal as soon as a line of its progress has this part; returns what it said.
+fn stopped_at(part: &str, signal: Signal) -> Said {
+    let (bench, service) = (Bench::new(), Service::start());
+    let url = format!("http://127.0.0.1:{}/", service.1);
+    let mut child = bench.start(&["limit", &url, "--rounds", "1", "--rates-only", "--window", "1s", "--out", "found"]);
+    let mut err = BufReader::new(child.stderr.take().expect("piped"));
+    let mut line = String::new();
+    while !line.contains(part) {
+        line.clear();
+        assert!(err.read_line(&mut line).expect("a line") > 0, "{part} is never said");
+    }
+    kill_process(Pid::from_child(&child), signal).expect("it runs");
+    let rest = std::io::read_to_string(err).expect("text");
+    let said = Said { err: rest, ..Said::from(child.wait_with_output().expect("it ends")) };
+    let report = bench.contend(&["report", "found"]).out;
+    assert!(said.out.contains(&report), "the same as contend report: {}", said.out);
+    bench.assert_nothing_left();
+    said.exits(130)
+}
+
+#[test]
+fn a_search_that_is_stopped_prints_what_is_known() {
+    for (part, signal) in [("measuring the worker's own cost", Signal::TERM), ("closed loop:", Signal::INT)] {
+        let said = stopped_at(part, signal);
+        let one_line = said.out.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(one_line.contains("The search was stopped: rounds are missing."), "{part}: {one_line}");
+        assert!(one_line.contains("No rate was found for"), "{part}: {one_line}");
+        assert_eq!(one_line.contains("In a closed loop it carried"), part == "closed loop:", "{one_line}");
+        assert!(said.err.contains("a search cannot be resumed"), "{}", said.err);
+    }
 }

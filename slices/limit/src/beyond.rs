@@ -1,6 +1,7 @@
 //! What happens right above the highest rate, if answers are wrong there: a bound on times does not show it.
 
 use crate::bound::{Bound, recorded};
+use crate::failures;
 use crate::of::Of;
 use crate::saved::{Probe, Saved};
 use crate::search::ProbeResult;
@@ -50,13 +51,31 @@ pub fn changed(saved: &Saved, probe: &Probe) -> Option<String> {
 
 /// How answers differed in the last probe of an arm that missed for that reason, if most of those that missed did.
 pub fn mostly(saved: &Saved, arm: usize) -> Option<String> {
+    let missed = misses(saved, arm);
+    let (of, last) = most(&missed, "had other answers", |probe| probe.differs)?;
+    let at = saved.of().words(last.at()?);
+    Some(format!("{of}: at {at} {}; if the service keeps what it is sent, {ADVICE}", last.why))
+}
+
+/// What failed in the last probe of an arm that missed the bound on failures, if most of those that missed did.
+pub fn mostly_failed(saved: &Saved, arm: usize) -> Option<String> {
+    let bounds = recorded(&saved.bounds);
+    let missed = misses(saved, arm);
+    let (of, last) = most(&missed, "had failed operations", |probe| failed(probe, &bounds).is_some())?;
+    let at = saved.of().words(last.at()?);
+    Some(format!("{of}: at {at} {}; {}", failed(last, &bounds)?, failures::advice(saved.service)))
+}
+
+fn misses(saved: &Saved, arm: usize) -> Vec<&Probe> {
     let is_miss = |probe: &&Probe| probe.arm == arm && probe.seen == Some(ProbeResult::Misses);
-    let missed: Vec<&Probe> = saved.probes.iter().filter(is_miss).collect();
-    let differ: Vec<&&Probe> = missed.iter().filter(|probe| probe.differs).collect();
-    let last = differ.last().filter(|_| differ.len() * 2 > missed.len())?;
-    let (at, why) = (saved.of().words(last.at()?), &last.why);
-    let of = format!("Of {} that missed, {} had other answers", counted(missed.len(), "probe"), differ.len());
-    Some(format!("{of}: at {at} {why}; if the service keeps what it is sent, {ADVICE}"))
+    saved.probes.iter().filter(is_miss).collect()
+}
+
+/// The last of the probes for which this holds, and how many there are, if they are most of all.
+fn most<'p>(missed: &[&'p Probe], what: &str, holds: impl Fn(&Probe) -> bool) -> Option<(String, &'p Probe)> {
+    let found: Vec<&&Probe> = missed.iter().filter(|probe| holds(probe)).collect();
+    let last = found.last().filter(|_| found.len() * 2 > missed.len())?;
+    Some((format!("Of {} that missed, {} {what}", counted(missed.len(), "probe"), found.len()), last))
 }
 
 fn above(at: f64, found: f64) -> bool {
@@ -68,10 +87,16 @@ fn wrong(probe: &Probe, bounds: &[Bound]) -> Option<String> {
     if probe.differs {
         return Some(probe.why.clone());
     }
+    failed(probe, bounds)
+}
+
+/// `4.10 % of the operations fail: HTTP 503 (9 times): busy`, if they are more than the bound allows.
+fn failed(probe: &Probe, bounds: &[Bound]) -> Option<String> {
     let failures = bounds.iter().position(Bound::is_of_failures)?;
     let share = *probe.values.get(failures)?;
     let bound = &bounds[failures];
-    (share > bound.most).then(|| format!("{} of the operations fail", bound.metric.show_with_unit(share)))
+    let what = if probe.failures.is_empty() { String::new() } else { format!(": {}", probe.failures) };
+    (share > bound.most).then(|| format!("{} of the operations fail{what}", bound.metric.show_with_unit(share)))
 }
 
 #[cfg(test)]

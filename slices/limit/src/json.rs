@@ -2,6 +2,7 @@
 
 use crate::capacity::{compare, estimate, plain_arms};
 use crate::limiter::{Limiter, Suspected, limiter, suspects};
+use crate::processes::{Whole, whole};
 use crate::saved::Saved;
 use serde_json::{Value, json};
 
@@ -31,6 +32,9 @@ fn contender(saved: &Saved, arm: usize) -> Value {
     if let Some(base) = of.against {
         value["against"] = json!(saved.arms[base].name());
         value["comparison"] = json!(compare(saved, base, arm));
+    }
+    if let Some(Whole { process, processors, at }) = whole(saved, arm) {
+        value["one_processor"] = json!({"process": process, "processors": processors, "at": at});
     }
     let all = suspects(saved, arm);
     let limit = limiter(&all);

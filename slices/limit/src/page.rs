@@ -8,6 +8,7 @@ use crate::draw;
 use crate::json::json;
 use crate::limiter::ROUNDS_MIN;
 use crate::of::{MOST, Of};
+use crate::processes;
 use crate::saved::{Capacity, FILE, Probe, Saved};
 use crate::search::ProbeResult;
 use crate::stops;
@@ -164,16 +165,21 @@ fn from_to(of: &Of, ends: [f64; 2]) -> String {
 }
 
 fn sentence(saved: &Saved, found: &Estimate) -> String {
+    format!("{}{}", carries(saved, found), processes::sentence(saved, found.arm))
+}
+
+fn carries(saved: &Saved, found: &Estimate) -> String {
     let name = saved.arms[found.arm].name();
     let of = saved.of();
     let Some(value) = found.value else {
         let why = found.why.as_deref().unwrap_or("no round was finished");
         let differ = beyond::mostly(saved, found.arm);
         if let Some(bracket) = bracket(&of, found, differ.is_some()) {
-            let differ = differ.map_or(String::new(), |words| format!(" {words}."));
-            return format!("The search for {name} was not finished: {why}. {bracket}.{differ}");
+            let misses = differ.or_else(|| beyond::mostly_failed(saved, found.arm));
+            let misses = misses.map_or(String::new(), |words| format!(" {words}."));
+            return format!("The search for {name} was not finished: {why}. {bracket}.{misses}");
         }
-        return format!("No {} was found for {name}: {why}.", of.kind());
+        return format!("No {} was found for {name}: {why}.{}", of.kind(), closed_loop(saved, found.arm));
     };
     let most = if !of.is_rate() && value >= MOST { "at least " } else { "" };
     let interval = match found.interval {
@@ -193,6 +199,13 @@ fn sentence(saved: &Saved, found: &Estimate) -> String {
     // A service may be elsewhere.
     let place = if saved.service { "" } else { " on this machine" };
     format!("{name} carries {most}{}{interval}{}{place}.{stopped}", of.words(value), within(saved))
+}
+
+/// What a search that was stopped knows before its first rate: ` In a closed loop it carried 1,380/s.`
+fn closed_loop(saved: &Saved, arm: usize) -> String {
+    let of_arm = |probe: &&Probe| probe.arm == arm && probe.at().is_none() && probe.committed_per_s > 0.0;
+    let last = saved.probes.iter().rev().find(of_arm).filter(|_| !saved.complete);
+    last.map_or(String::new(), |probe| format!(" In a closed loop it carried {}.", Rate(probe.committed_per_s)))
 }
 
 /// What a search that was not finished knows: `It is between 34.7/s, which meets the bounds, and ...`
@@ -339,8 +352,8 @@ fn probe_row(saved: &Saved, of: &Of, probe: &Probe, names: &[String]) -> Vec<Cel
     let result = match probe.seen {
         None => Cell::muted("begins the search"),
         Some(ProbeResult::Meets) => Cell::new("meets").tone(Tone::Better),
-        Some(ProbeResult::Misses) => Cell::new("misses").tone(Tone::Worse).small(&probe.why),
-        Some(ProbeResult::NoValue) => Cell::muted("no value").small(&probe.why),
+        Some(ProbeResult::Misses) => Cell::new("misses").tone(Tone::Worse).small(probe.reason()),
+        Some(ProbeResult::NoValue) => Cell::muted("no value").small(probe.reason()),
     };
     let mut row = vec![
         Cell::new(probe.trial.to_string()),

@@ -1,10 +1,12 @@
 //! Turns the record of a trial into a probe.
 
 use crate::bound::{Bound, time_ns};
+use crate::failures;
 use crate::floor::{self, Floor};
 use crate::growth::{self, Speeds, speeds};
 use crate::judge::{Backlog, Measured, Thirds, Verdict, judge};
 use crate::of::Of;
+use crate::processes::OfTrial;
 use crate::saved::{Busy, Probe};
 use crate::search::ProbeResult;
 use anyhow::{Context, Result};
@@ -22,6 +24,7 @@ use contend_stats::histogram::Histogram;
 use contend_stats::precision::counted;
 use contend_stats::quantile::{Quantile, QuantileValue};
 use contend_stats::unit::Unit;
+use std::collections::BTreeMap;
 
 /// A probe, and what its search needs in addition.
 pub struct Looked {
@@ -37,6 +40,8 @@ pub struct Sought<'s> {
     pub bounds: &'s [Bound],
     pub of: &'s Of,
     pub reference: &'s mut Reference,
+    /// Processors that the processes of a trial's service used.
+    pub processes: &'s OfTrial<'s>,
 }
 
 /// Rate and longest window of the probe whose answers are compared with: up to 200 answers, at a rate that a slow service carries,
@@ -64,7 +69,7 @@ pub fn reference_ns(window_ns: u64) -> u64 {
 ///
 /// # Errors
 /// There is no trial, or its samples cannot be read.
-pub fn look(record: &Record, arm: usize, Sought { bounds, of, reference }: Sought<'_>) -> Result<Looked> {
+pub fn look(record: &Record, arm: usize, Sought { bounds, of, reference, processes }: Sought<'_>) -> Result<Looked> {
     let trial = record.trials.first().context("a probe has a trial")?;
     let names: Vec<String> = record.run.workload.transactions.iter().map(|t| t.name.clone()).collect();
     let writes: Vec<bool> = record.run.workload.transactions.iter().map(|t| t.write).collect();
@@ -72,6 +77,11 @@ pub fn look(record: &Record, arm: usize, Sought { bounds, of, reference }: Sough
     let row = TrialRow::new(trial, tally.as_ref().map_err(Clone::clone), &record.run, &writes);
     let load = &row.load;
     let mut probe = of_trial(record, trial, (arm, of), &row);
+    probe.processes = processes(trial);
+    let too_many = |tally: &Tally| bounds.iter().any(|of| of.is_of_failures() && failed(tally) > Some(of.most));
+    if tally.as_ref().is_ok_and(too_many) {
+        probe.failures = failures::of_trial(record)?;
+    }
     let tally = match tally {
         Ok(tally) if row.is_valid() => tally,
         _ => {
@@ -121,6 +131,7 @@ fn of_trial(record: &Record, trial: &Trial, (arm, of): (usize, &Of), row: &Trial
         window_ns: row.load.window_ns,
         seen: None,
         why: String::new(),
+        failures: String::new(),
         differs: false,
         disturbed: is_disturbed(&trial.marks),
         again: false,
@@ -132,6 +143,7 @@ fn of_trial(record: &Record, trial: &Trial, (arm, of): (usize, &Of), row: &Trial
         log: None,
         speeds: None,
         used: None,
+        processes: BTreeMap::new(),
     }
 }
 

@@ -9,6 +9,7 @@ use contend::record::model::{Disk, Machine, Mark};
 use contend::record::seal;
 use contend_stats::precision::Rate;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// The file by which a record is known.
@@ -175,6 +176,9 @@ pub struct Probe {
     /// The bound that it missed, or the reason why it has no value.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub why: String,
+    /// What failed, if that is more than its bound allows: codes with counts, and the beginning of the answers.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub failures: String,
     /// Whether a service's answers were not those of the lowest load.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub differs: bool,
@@ -207,6 +211,10 @@ pub struct Probe {
     /// Use of what may be the limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub used: Option<Busy>,
+    /// Processors that the processes of a service used, by number and name, such as `4711 (python3)`, without those that used less
+    /// than a hundredth; none without `--pid`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub processes: BTreeMap<String, f64>,
 }
 
 /// How busy each suspect was in a probe.
@@ -274,9 +282,15 @@ impl Probe {
         match self.seen {
             None => format!("closed loop: {}", Rate(self.committed_per_s)),
             Some(ProbeResult::Meets) => "meets the bounds".to_string(),
-            Some(ProbeResult::Misses) => format!("misses: {}", self.why),
-            Some(ProbeResult::NoValue) => format!("does not count: {}", self.why),
+            Some(ProbeResult::Misses) => format!("misses: {}", self.reason()),
+            Some(ProbeResult::NoValue) => format!("does not count: {}", self.reason()),
         }
+    }
+
+    /// Why it missed a bound or has no value, with what failed.
+    pub fn reason(&self) -> String {
+        let between = if self.why.is_empty() || self.failures.is_empty() { "" } else { ": " };
+        format!("{}{between}{}", self.why, self.failures)
     }
 
     /// The value that was tried. `None` for the closed loop before a search.

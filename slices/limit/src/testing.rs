@@ -63,6 +63,7 @@ pub fn met(arm: usize, rate_per_s: f64) -> Probe {
         window_ns: 1_000_000_000,
         seen: Some(ProbeResult::Meets),
         why: String::new(),
+        failures: String::new(),
         differs: false,
         disturbed: false,
         again: false,
@@ -74,5 +75,6 @@ pub fn met(arm: usize, rate_per_s: f64) -> Probe {
         log: None,
         speeds: None,
         used: None,
+        processes: Default::default(),
     }
 }

@@ -8,6 +8,7 @@ use crate::floor;
 use crate::keys;
 use crate::of::{Of, RATE};
 use crate::page;
+use crate::processes::Processes;
 use crate::relax::{self, ArmSetup, Processors};
 use crate::saved::{Arm, Budget, PROBES, Saved, VERSION};
 use crate::work::{Relaxing, Ways, Work};
@@ -15,6 +16,7 @@ use anyhow::{Context, Result, anyhow, bail, ensure};
 use clap::{ArgMatches, FromArgMatches, Parser, ValueHint};
 use contend::cli::order::{OrderArgs, numbered_out};
 use contend::cli::{INVALID, OK, STOPPED, print, stop_on_signals, style};
+use contend::record::model::Trial;
 use contend::slice::Verb;
 use contend::source::Source;
 use contend::study::model::{Study, Whole};
@@ -27,6 +29,7 @@ use contend::trial::run::Ending;
 use contend::trial::watch::machine;
 use contend::ui::Progress;
 use contend::units::duration_ns;
+use std::cell::RefCell;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
@@ -132,7 +135,7 @@ fn limit(args: &LimitArgs) -> Result<u8> {
         let left_ns = budget_ns.map(|total_ns| total_ns.saturating_sub(monotonic_ns() - begun_ns));
         let total_ns = left_ns.map(|left_ns| left_ns / (several - at as u64));
         saved.budget = total_ns.map(|total_ns| Budget { total_ns, ..Budget::default() });
-        let how = How { relaxing, lowers: args.bound.is_empty(), quiet: args.order.quiet };
+        let how = How { relaxing, lowers: args.bound.is_empty(), quiet: args.order.quiet, pids: &args.pid };
         let status = search(&order, bounds, (places, saved), how, &cancelled)?;
         if status == STOPPED {
             return Ok(STOPPED);
@@ -180,10 +183,12 @@ fn parts(order: Order, out: &Path) -> Vec<Order> {
 
 /// How searches go on.
 #[derive(Clone, Copy)]
-struct How {
+struct How<'h> {
     relaxing: Relaxing,
     lowers: bool,
     quiet: bool,
+    /// First process of each service.
+    pids: &'h [u32],
 }
 
 /// Runs one search from its first probe to its report; returns the exit status.
@@ -191,7 +196,7 @@ fn search(
     order: &Order,
     bounds: Vec<Bound>,
     prepared: (Vec<ArmSetup>, Saved),
-    how: How,
+    how: How<'_>,
     cancelled: &dyn Fn() -> bool,
 ) -> Result<u8> {
     let progress = Progress::new(how.quiet);
@@ -200,17 +205,19 @@ fn search(
     let begun_ns = monotonic_ns();
     let How { relaxing, lowers, .. } = how;
     let clock = || monotonic_ns() - begun_ns;
-    let ways = Ways { relaxing, lowers, clock: &clock, tell: &say };
+    let processes = RefCell::new(Processes::below(how.pids));
+    let of_trial = |trial: &Trial| processes.borrow_mut().take(trial);
+    let ways = Ways { relaxing, lowers, clock: &clock, tell: &say, processes: &of_trial };
     let mut work = Work::new(out.clone(), bounds, prepared, ways);
-    let ending = run_chosen(order, PROBES, &mut |record| work.choose(record), cancelled, &|note| progress.show(&note));
+    let show = |note: Note<'_>| {
+        processes.borrow_mut().look();
+        progress.show(&note);
+    };
+    let ending = run_chosen(order, PROBES, &mut |record| work.choose(record), cancelled, &show);
     progress.finish();
     let rest = || format!("what is finished is in {}; `contend report` shows it", out.display());
     let ending = ending
         .with_context(|| if work.saved.capacities.is_empty() { "the search ended".to_string() } else { rest() })?;
-    if work.saved.probes.is_empty() {
-        contend::tell!("Stopped before the first probe; nothing was found.");
-        return Ok(STOPPED);
-    }
     if ending == Ending::Stopped {
         work.stop();
         work.saved.write(out)?;
@@ -218,7 +225,10 @@ fn search(
     let page = page::write(out, &work.saved)?;
     print(&format!("{}\nReport: {}\n", page::terminal(&work.saved, style()), page.display()))?;
     if ending == Ending::Stopped {
-        contend::tell!("Stopped. What is finished is in {}; a search is not resumed.", out.display());
+        let dir = out.display();
+        contend::tell!(
+            "Stopped. What was found is in {dir}; a search cannot be resumed, so begin it again with another --out."
+        );
         return Ok(STOPPED);
     }
     Ok(status(&work.saved))

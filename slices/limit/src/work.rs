@@ -4,11 +4,13 @@ mod afford;
 
 use crate::beyond;
 use crate::bound::Bound;
+use crate::failures::advised;
 use crate::floor::Floor;
 use crate::judge::Verdict;
 use crate::limiter::{Suspected, suspected};
 use crate::of::{MOST, Of};
 use crate::probe::{Looked, REFERENCE_PER_S, Reference, Sought, look, reference_ns};
+use crate::processes::OfTrial;
 use crate::relax::ArmSetup;
 use crate::saved::{Capacity, Probe, Saved};
 use crate::search::{Lost, Next, ProbeResult, Search, Why};
@@ -51,6 +53,7 @@ pub struct Ways<'w> {
     /// Time since the start of the search, ns.
     pub clock: &'w dyn Fn() -> u64,
     pub tell: &'w dyn Fn(&str),
+    pub processes: &'w OfTrial<'w>,
 }
 
 /// All searches.
@@ -146,7 +149,7 @@ impl<'w> Work<'w> {
         let arm = self.asked.as_ref().map(|(arm, _)| *arm).filter(|_| !record.trials.is_empty());
         let looked = arm.map(|arm| {
             let reference = &mut self.references[self.saved.contender(arm)];
-            look(record, arm, Sought { bounds: &self.bounds, of: &self.of, reference })
+            look(record, arm, Sought { bounds: &self.bounds, of: &self.of, reference, processes: self.ways.processes })
         });
         let looked = looked.transpose()?;
         let next = self.step(looked);
@@ -378,7 +381,8 @@ impl<'w> Work<'w> {
     /// Why there is no rate, and what the last probe missed.
     fn words(&self, arm: usize, why: Why) -> String {
         let last = self.saved.probes.iter().rev().find(|probe| probe.arm == arm && why != Why::NotSettled);
-        let last = last.map_or(String::new(), |probe| format!("; the last probe: {}", probe.why));
+        let last = last.map(|probe| format!("; the last probe: {}", advised(probe, self.saved.service)));
+        let last = last.unwrap_or_default();
         let nothing_meets = why == Why::NothingMeets && self.failing.is_some();
         let words = match &self.floor {
             Some(floor) if nothing_meets => format!(

@@ -91,7 +91,8 @@ fn work(saved: Saved, clock: &dyn Fn() -> u64) -> Work<'_> {
         condition: Condition { label: "default".to_string(), profile: None, axes: Default::default() },
     };
     let places = (0..saved.arms.len()).map(place).collect();
-    let ways = Ways { relaxing: Relaxing::Busy, lowers: true, clock, tell: &|_| {} };
+    let ways =
+        Ways { relaxing: Relaxing::Busy, lowers: true, clock, tell: &|_| {}, processes: &|_| Default::default() };
     Work::new(PathBuf::new(), bound::bounds(&bound::usual()).unwrap(), (places, saved), ways)
 }
 
