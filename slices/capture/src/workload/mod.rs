@@ -164,14 +164,12 @@ pub fn write(dir: &Path, manifest: &Manifest, trace: Trace, wanted: Option<&Path
     let differ = fit(&mut workload, &found(&kinds, &drafts), &trial, &mut left_out)?;
     let mut absent = vec![];
     let servers = servers::of("capture", &workload, &mut absent)?;
-    let has_rows = !tables.rows.is_empty();
     let longest = Longest::of(known, &kinds);
     let (now, longest, differ, servers) = (&settings, longest.as_ref(), &differ[..], &servers[..]);
     let limits = [absent.as_slice(), of_one_thread.as_slice()].concat();
-    let kinds = &kinds[..];
-    let captured =
-        Captured { known, kinds, now, longest, share: &share, has_rows, carries, differ, servers, limits: &limits };
-    let study = study::study(&captured, &roles);
+    let (kinds, limits, has_rows) = (&kinds[..], &limits[..], !tables.rows.is_empty());
+    let of = Captured { known, kinds, now, longest, share: &share, has_rows, carries, differ, servers, limits };
+    let study = study::study(&of, &roles);
     let crash = crash::study(now, &manifest.program());
     let (workload, rows) = (wrapped(&workload), files);
     Ok(Written { workload, study, crash, left_out, absent, of_one_thread, share, chosen, rows })
