@@ -1,7 +1,7 @@
 //! Locks and conflicts of real servers, as programs see them: SQLITE_BUSY and SQLITE_BUSY_SNAPSHOT.
 
 use super::mariadb::run;
-use super::{Stage, text};
+use super::{Stage, fed, text};
 use std::process::Stdio;
 
 const TABLE: [&str; 2] =
@@ -111,4 +111,52 @@ fn a_deadlock_is_busy_snapshot() {
         let (lines, _) = run(&stage, &[], "a.db", &["1 SELECT n FROM t ORDER BY id"]);
         assert_eq!(lines, ["[(20,), (20,)] False"], "both have committed, once each");
     }
+}
+
+/// A program that ignores its errors, and ends without closing its connections.
+#[test]
+fn errors_that_the_program_received_are_in_the_summary_by_code() {
+    let stage = Stage::start();
+    let script = "import os, sqlite3, sys\n\
+        a, b = [sqlite3.connect(sys.argv[1], isolation_level=None, timeout=0.1) for _ in range(2)]\n\
+        def run(c, *statements):\n\
+        \x20   for sql in statements:\n\
+        \x20       try: c.execute(sql).fetchall()\n\
+        \x20       except sqlite3.Error as e: print(e.sqlite_errorname, flush=True)\n\
+        run(a, 'CREATE TABLE t (id INTEGER PRIMARY KEY, n TEXT)', \"INSERT INTO t VALUES (1, 'secret'), (2, 'secret')\")\n\
+        run(a, 'BEGIN', \"UPDATE t SET n = 'secret' WHERE id = 1\", 'DELETE FROM t WHERE id = 2')\n\
+        run(b, 'DELETE FROM t WHERE id = 1', *[f\"UPDATE t SET n = 'secret {i}' WHERE id = {i}\" for i in (1, 2, 1)])\n\
+        run(a, 'ROLLBACK')\n\
+        run(b, \"INSERT INTO t VALUES (1, 'secret')\", \"SELECT secret FROM t WHERE n = 'secret'\", 'SELECT mine(n) FROM t')\n\
+        run(b, 'CREATE TEMP TABLE own (x UNIQUE)', 'INSERT INTO own VALUES (1)', 'INSERT INTO own VALUES (1)')\n\
+        run(a, 'BEGIN', 'SELECT n FROM t')\n\
+        run(b, \"UPDATE t SET n = 'secret' WHERE id = 1\")\n\
+        run(a, \"UPDATE t SET n = 'secret' WHERE id = 1\", 'ROLLBACK')\n\
+        os._exit(0)\n";
+    let path = stage.path("a.db").display().to_string();
+    let output = fed(stage.shim(&[], &["python3", "-c", script, &path]), "");
+    let said = text(&output.stderr);
+    let [busy, key, error] = ["SQLITE_BUSY\n", "SQLITE_CONSTRAINT_PRIMARYKEY\n", "SQLITE_ERROR\n"];
+    let received = busy.repeat(4) + key + &error.repeat(2) + "SQLITE_CONSTRAINT_UNIQUE\nSQLITE_BUSY_SNAPSHOT\n";
+    assert_eq!(text(&output.stdout), received, "{said}");
+    let (_, errors) = said.split_once("contend: Errors that the program received:\n").expect("a list");
+    let lines: Vec<&str> = errors.lines().filter(|line| !line.ends_with('.')).collect();
+    let update = "    UPDATE t SET n = \u{2026} WHERE id = \u{2026}";
+    assert_eq!(
+        lines,
+        [
+            "SQLITE_BUSY (5): 4 times, most often (3 times) from",
+            update,
+            "SQLITE_BUSY_SNAPSHOT (517): 1 time, most often (1 time) from",
+            update,
+            "SQLITE_ERROR (1): 2 times",
+            "SQLITE_CONSTRAINT_PRIMARYKEY (1555): 1 time",
+            "SQLITE_CONSTRAINT_UNIQUE (2067): 1 time",
+        ],
+        "{said}"
+    );
+    assert!(
+        errors.contains("PRAGMA busy_timeout") && errors.contains(", errors: 9, ") && !said.contains("secret"),
+        "{said}"
+    );
 }

@@ -1,5 +1,5 @@
-//! The journal for the summary of `contend shim`: refused and noted statements, counts, and times. All processes of the command
-//! append whole lines, so those of a killed process remain.
+//! The journal for the summary of `contend shim`: refused and noted statements, errors, counts, and times. All processes of the
+//! command append whole lines, so those of a killed process remain.
 
 use crate::c::ERROR;
 use crate::c::front::Failed;
@@ -29,6 +29,8 @@ pub static FORKS: AtomicU32 = AtomicU32::new(0);
 pub const NOT_THERE: &str = "unable to open database file";
 /// Most distinct listed statements.
 const LISTED_MAX: usize = 10_000;
+/// Errors of a process that are written at once. Later ones are written as times are, so that a loop does not fill the disk.
+const AT_ONCE_MAX: u64 = 10_000;
 /// Longest wait for another thread when the process ends.
 const AT_END: Duration = Duration::from_secs(1);
 
@@ -38,27 +40,51 @@ struct Kept {
     listed: BTreeSet<(&'static str, String)>,
     /// The statements without their values.
     spent: BTreeMap<String, Arc<Spent>>,
+    /// Errors that are not in the journal yet: their number by code and statement without values.
+    errors: BTreeMap<(i32, String), u64>,
+    /// Number of all errors.
+    failed: u64,
     /// When times were last written.
     written: Option<Instant>,
 }
 
 impl Kept {
     const fn new(forks: u32) -> Kept {
-        Kept { forks, listed: BTreeSet::new(), spent: BTreeMap::new(), written: None }
+        let listed = BTreeSet::new();
+        Kept { forks, listed, spent: BTreeMap::new(), errors: BTreeMap::new(), failed: 0, written: None }
     }
 
-    /// Writes the times that are not in the journal yet.
+    /// Writes the times and errors that are not in the journal yet.
     fn write(&mut self) {
         let taken =
             self.spent.iter().map(|(text, spent)| (spent.count.swap(0, Relaxed), spent.ns.swap(0, Relaxed), text));
-        let lines: String = taken
+        let lines = taken
             .filter(|(count, ..)| *count > 0)
             .map(|(count, ns, text)| format!("spent\t{count}\t{ns}\t{text}\n"))
             .collect();
-        if !lines.is_empty() {
-            append(&lines);
-        }
+        append(lines);
+        self.write_errors();
         self.written = Some(Instant::now());
+    }
+
+    fn write_errors(&mut self) {
+        let taken = std::mem::take(&mut self.errors).into_iter();
+        append(taken.map(|((code, text), count)| format!("error\t{code}\t{count}\t{text}\n")).collect());
+    }
+
+    /// Whether the last writing is [`TIMES_EVERY`] ago.
+    fn is_due(&self) -> bool {
+        self.written.is_none_or(|written| written.elapsed() >= TIMES_EVERY)
+    }
+
+    fn add_error(&mut self, code: i32, text: String) {
+        *self.errors.entry((code, text)).or_default() += 1;
+        self.failed += 1;
+        if self.failed <= AT_ONCE_MAX {
+            self.write_errors();
+        } else if self.is_due() {
+            self.write();
+        }
     }
 }
 
@@ -124,7 +150,7 @@ fn list(what: &'static str, text: String, reason: &str) {
             // In contend's own worker, whose log is kept.
             eprintln!("contend shim: {what}: {}: {text}", one_line(reason));
         }
-        append(&format!("{what}\t{}\t{text}\n", one_line(reason)));
+        append(format!("{what}\t{}\t{text}\n", one_line(reason)));
     }
 }
 
@@ -157,8 +183,15 @@ pub fn spent(sql: &str) -> Option<Arc<Spent>> {
 /// Writes the times of this process at the end of a connection, if they were not just written.
 pub fn write_times() {
     let mut kept = kept();
-    if kept.written.is_none_or(|written| written.elapsed() >= TIMES_EVERY) {
+    if kept.is_due() {
         kept.write();
+    }
+}
+
+/// Counts an error that the program received: SQLite's extended code, and the statement, empty if it was not prepared.
+pub fn error(code: i32, sql: &str) {
+    if settings().and_then(Settings::journal).is_some() {
+        kept().add_error(code, without_values(sql));
     }
 }
 
@@ -173,19 +206,22 @@ pub fn write_last_times() {
 
 /// Writes that a database was opened: a killed program, or one that does not close its connections, leaves no counts.
 pub fn opened() {
-    append("opened\n");
+    append("opened\n".to_string());
 }
 
 /// Writes the counts of a connection when it is closed.
 pub fn counted(counts: &Counts) {
-    append(&format!("counts\t{}\t{}\t{}\n", counts.server, counts.local, counts.round_trips));
+    append(format!("counts\t{}\t{}\t{}\n", counts.server, counts.local, counts.round_trips));
 }
 
-fn append(line: &str) {
+fn append(lines: String) {
+    if lines.is_empty() {
+        return;
+    }
     let Some(journal) = settings().and_then(Settings::journal) else { return };
     // Without a journal the program still gets its error.
     if let Ok(mut file) = OpenOptions::new().append(true).open(journal) {
-        let _ = file.write_all(line.as_bytes());
+        let _ = file.write_all(lines.as_bytes());
     }
 }
 
@@ -265,6 +301,23 @@ mod tests {
         assert!(kept_within(8, AT_END).is_some_and(|kept| !kept.listed.is_empty()));
         assert!(kept_within(8 + 16, AT_END).is_none(), "the times of an ancestor are not written again");
         assert!(kept_of(8 + 16).listed.is_empty());
+    }
+
+    #[test]
+    fn errors_are_counted_by_code_and_statement_until_they_are_written() {
+        let mut kept = Kept::new(0);
+        kept.failed = AT_ONCE_MAX - 1;
+        kept.add_error(5, "UPDATE t".to_string());
+        assert!(kept.errors.is_empty(), "written at once");
+        kept.written = Some(Instant::now());
+        for code in [5, 5, 19] {
+            kept.add_error(code, "UPDATE t".to_string());
+        }
+        let counts: Vec<u64> = kept.errors.values().copied().collect();
+        assert_eq!(counts, [2, 1]);
+        kept.written = None;
+        kept.add_error(5, "UPDATE t".to_string());
+        assert!(kept.errors.is_empty() && kept.written.is_some());
     }
 
     #[test]

@@ -182,7 +182,9 @@ fn end(journal: &str, log: Option<&Path>) -> Result<()> {
         Some(path) => write_list(path, &told.list()).with_context(|| format!("cannot write {}", path.display()))?,
         None => contend::ui::tell(&told.list()),
     }
-    contend::ui::tell(&told.slowest(contend::cli::style().width));
+    let width = contend::cli::style().width;
+    contend::ui::tell(&told.slowest(width));
+    contend::ui::tell(&told.errors(width));
     if told.opened == 0 && told.connections == 0 && told.unopened.is_empty() {
         say("No database was opened through SQLite's C interface: nothing was redirected (docs/shim.md).");
     } else {

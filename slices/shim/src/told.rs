@@ -1,9 +1,17 @@
-//! Reads the library's journal: refused and noted statements, counts, and times.
+//! Reads the library's journal: refused and noted statements, errors, counts, and times.
 
+use contend::outcome::code_name;
+use contend_wire::sample::CodeSpace;
 use std::collections::BTreeMap;
 
 /// Statements that are listed as those that took most time.
 const SLOWEST: usize = 5;
+
+/// Primary codes of errors that other transactions or statements cause.
+const BUSY: u32 = 5;
+const LOCKED: u32 = 6;
+/// The extended code of a transaction that conflicts with another one.
+const BUSY_SNAPSHOT: u32 = 517;
 
 /// The content of a journal.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -14,6 +22,9 @@ pub struct Told {
     pub unopened: BTreeMap<String, String>,
     /// Executions of each statement that SQLite did not carry out alone, and their time in nanoseconds.
     pub spent: BTreeMap<String, (u64, u64)>,
+    /// Errors that the program received: their number by SQLite's extended code and statement. The statement is empty if it was
+    /// not prepared.
+    pub errors: BTreeMap<u32, BTreeMap<String, u64>>,
     /// Statements that were carried out in a way that a user should know, with the way of each.
     pub noted: BTreeMap<String, String>,
     /// Connections that were opened.
@@ -47,6 +58,10 @@ pub fn read(text: &str) -> Told {
                 let spent = told.spent.entry((*statement).to_string()).or_default();
                 *spent = (spent.0 + number(count), spent.1.saturating_add(number(ns)));
             }
+            ["error", code, count, statement] => {
+                let code = code.parse().unwrap_or_default();
+                *told.errors.entry(code).or_default().entry((*statement).to_string()).or_default() += number(count);
+            }
             ["opened"] => told.opened += 1,
             ["counts", server, local, round_trips] => {
                 told.connections += 1;
@@ -76,25 +91,44 @@ impl Told {
         let mut spent: Vec<(&String, &(u64, u64))> = self.spent.iter().collect();
         spent.sort_by_key(|(_, (_, ns))| std::cmp::Reverse(*ns));
         let line = |(statement, (count, ns)): (&String, &(u64, u64))| {
-            let is_longer = statement.chars().count() > width;
-            let cut: String = statement.chars().take(if is_longer { width.saturating_sub(1) } else { width }).collect();
             let (total, mean) = (*ns as f64 / 1e6, *ns as f64 / 1e6 / (*count).max(1) as f64);
-            let end = if is_longer { "\u{2026}" } else { "" };
-            let times = if *count == 1 { "time" } else { "times" };
-            format!("{cut}{end}\n    {count} {times}, {total:.1} ms in total, {mean:.3} ms each\n")
+            let (cut, times) = (cut(statement, width), times(*count));
+            format!("{cut}\n    {times}, {total:.1} ms in total, {mean:.3} ms each\n")
         };
         let lines: String = spent.into_iter().take(SLOWEST).map(line).collect();
         if lines.is_empty() { lines } else { format!("contend: The statements that took most time:\n{lines}") }
     }
 
+    /// Errors that the program received, by code, first those that other transactions cause. `width` of a line, in characters.
+    pub fn errors(&self, width: usize) -> String {
+        let line = |(code, statements): (&u32, &BTreeMap<String, u64>)| {
+            let (name, total) = (code_name(CodeSpace::Sqlite, *code), times(statements.values().sum()));
+            let most =
+                statements.iter().filter(|(statement, _)| !statement.is_empty()).max_by_key(|(_, count)| **count);
+            match (advice(*code), most) {
+                (None, _) => format!("{name}: {total}\n"),
+                (Some(advice), None) => format!("{name}: {total}\n    {advice}\n"),
+                (Some(advice), Some((statement, count))) => {
+                    let (cut, count) = (cut(statement, width.saturating_sub(4)), times(*count));
+                    format!("{name}: {total}, most often ({count}) from\n    {cut}\n    {advice}\n")
+                }
+            }
+        };
+        let (first, others): (Vec<_>, Vec<_>) = self.errors.iter().partition(|(code, _)| advice(**code).is_some());
+        let lines: String = first.into_iter().chain(others).map(line).collect();
+        if lines.is_empty() { lines } else { format!("contend: Errors that the program received:\n{lines}") }
+    }
+
     /// The summary sentence.
     pub fn sentence(&self) -> String {
         let counts = format!(
-            "connections: {}, statements on the server: {}, by SQLite itself: {}, round trips: {}, refused statements: {}, noted: {}.",
+            "connections: {}, statements on the server: {}, by SQLite itself: {}, round trips: {}, errors: {}, \
+             refused statements: {}, noted: {}.",
             self.connections,
             self.server,
             self.local,
             self.round_trips,
+            self.errors.values().flat_map(BTreeMap::values).sum::<u64>(),
             self.refused.len(),
             self.noted.len()
         );
@@ -109,6 +143,36 @@ impl Told {
     }
 }
 
+/// What to do about an error that another transaction or statement causes.
+fn advice(code: u32) -> Option<&'static str> {
+    match (code, code & 0xff) {
+        (BUSY_SNAPSHOT, _) => Some(
+            "Another transaction used the same rows, and waiting would not help. Roll back and repeat the transaction, keep \
+             it short, and begin it with BEGIN IMMEDIATE if it writes.",
+        ),
+        (_, BUSY) => Some(
+            "Another transaction held a lock until the busy timeout was over. Set a longer one (PRAGMA busy_timeout), keep \
+             transactions short, and repeat those that fail.",
+        ),
+        (_, LOCKED) => Some(
+            "Another statement of the same connection was not finished. Finish or reset it first, or use two connections.",
+        ),
+        _ => None,
+    }
+}
+
+fn times(count: u64) -> String {
+    format!("{count} {}", if count == 1 { "time" } else { "times" })
+}
+
+/// A statement on one line of this width, in characters.
+fn cut(statement: &str, width: usize) -> String {
+    if statement.chars().count() <= width {
+        return statement.to_string();
+    }
+    statement.chars().take(width.saturating_sub(1)).chain(['\u{2026}']).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -120,7 +184,7 @@ mod tests {
         let told = read(&format!("{refused}counts\t3\t2\t9\n{refused}counts\t1\t0\t4\n{noted}counts\t1"));
         assert_eq!((told.connections, told.server, told.local, told.round_trips), (2, 4, 2, 13));
         assert_eq!(told.list(), "SELECT a\n    no (x)\nSELECT b\n    over a copy\n");
-        assert!(told.sentence().ends_with("round trips: 13, refused statements: 1, noted: 1."));
+        assert!(told.sentence().ends_with("round trips: 13, errors: 0, refused statements: 1, noted: 1."));
     }
 
     #[test]
@@ -134,6 +198,30 @@ mod tests {
         assert_eq!(read(&many).slowest(12).matches("SELECT").count(), 5);
         assert_eq!(read("").slowest(12), "");
         assert!(told.slowest(0).contains("\n\u{2026}\n    4 times"), "a terminal can say that it has no columns");
+    }
+
+    #[test]
+    fn errors_are_counted_by_code_with_the_statement_of_most() {
+        let told = read(
+            "error\t2067\t2\tINSERT INTO a\nerror\t5\t1\tUPDATE a\nerror\t5\t3\tUPDATE b\nerror\t1\t1\t\n\
+             error\t5\t3\tUPDATE a\nerror\t517\t1\tCOMMIT\nerror\t6\t1\t\nerror\t5\t9\t\n",
+        );
+        let errors = told.errors(12);
+        let [busy, snapshot, locked] =
+            [BUSY, BUSY_SNAPSHOT, LOCKED].map(|code| advice(code).expect("something can be done"));
+        assert_eq!(
+            errors,
+            format!(
+                "contend: Errors that the program received:\n\
+                 SQLITE_BUSY (5): 16 times, most often (4 times) from\n    UPDATE a\n    {busy}\n\
+                 SQLITE_LOCKED (6): 1 time\n    {locked}\n\
+                 SQLITE_BUSY_SNAPSHOT (517): 1 time, most often (1 time) from\n    COMMIT\n    {snapshot}\n\
+                 SQLITE_ERROR (1): 1 time\nSQLITE_CONSTRAINT_UNIQUE (2067): 2 times\n"
+            )
+        );
+        assert!(told.sentence().contains(", errors: 21, refused statements: 0, "), "{}", told.sentence());
+        assert!(told.errors(11).contains("    UPDATE\u{2026}\n") && advice(261) == Some(busy));
+        assert_eq!(read("").errors(12), "");
     }
 
     #[test]

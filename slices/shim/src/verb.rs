@@ -16,7 +16,8 @@ use std::path::PathBuf;
 
 Every database file that the command opens is a schema of PostgreSQL or a database of MariaDB, named after the file's \
 path; databases in memory and temporary ones stay with SQLite. SQL is translated as by `contend translate`; what has no translation fails \
-with SQLITE_ERROR, the rule and the place, and is listed at the end. SQLite must be linked dynamically. \
+with SQLITE_ERROR, the rule and the place, and is listed at the end. So are the statements that took most time, and \
+the errors that the program received, counted by code, with what to do about SQLITE_BUSY. SQLite must be linked dynamically. \
 docs/shim.md says what works, what is refused and what it costs.
 
 Exit status: that of the command (128 and the signal's number if a signal ended it), 2 usage or environment.")]

@@ -26,17 +26,31 @@ pub unsafe fn prepared(db: P, caller: usize, out: *mut P, call: impl Fn(&Real) -
     if real.holds(caller) || out.is_null() {
         return call(real);
     }
+    let rc = prepared_for(&connection, out, &call);
+    if rc != OK {
+        count_error(&connection, rc, "");
+    }
+    rc
+}
+
+/// Counts an error that the program receives, by its extended code if it is that of SQLite's last call.
+fn count_error(connection: &Connection, code: c_int, sql: &str) {
+    let extended = connection.front.failed().code;
+    journal::error(if extended & 0xff == code & 0xff { extended } else { code }, sql);
+}
+
+unsafe fn prepared_for(connection: &Arc<Connection>, out: *mut P, call: &impl Fn(&Real) -> c_int) -> c_int {
     if let Err(failed) = connection.check_process() {
         *out = null_mut();
         return connection.raise(&failed);
     }
-    let mut rc = noted(&connection, out, &call);
+    let mut rc = noted(connection, out, call);
     if rc & 0xff == ERROR && (*out).is_null() {
         // A missing table may have been created by another process.
         let failed = connection.front.failed();
         let changed = connection.state().refresh(&connection.front);
         rc = match changed {
-            Ok(true) => noted(&connection, out, &call),
+            Ok(true) => noted(connection, out, call),
             Ok(false) => connection.raise(&failed),
             Err(failed) => connection.raise(&failed),
         };
@@ -167,6 +181,14 @@ pub fn outer(handle: P, caller: usize) -> Option<Arc<Statement>> {
 
 /// A step of a registered statement.
 pub unsafe fn step(statement: &Statement, handle: P) -> c_int {
+    let code = stepped(statement, handle);
+    if ![ROW, DONE].contains(&code) {
+        count_error(&statement.connection, code, &statement.sql);
+    }
+    code
+}
+
+unsafe fn stepped(statement: &Statement, handle: P) -> c_int {
     let real = statement.connection.front.real;
     enter(real);
     if statement.is_native() {
