@@ -28,12 +28,13 @@ fn a_full_disk_keeps_finished_trials_and_says_what_to_do() {
 #[test]
 fn a_limit_of_file_sizes_is_an_error_that_names_the_file() {
     let bench = Bench::new();
-    let run = format!("ulimit -f 8; exec {} run {} --out record --rounds 1 --quiet", support::tool(), tiny_study());
+    bench.tiny(&["--rounds", "1"]).ran();
+    let report = format!("ulimit -f 8; exec {} report record", support::tool());
     let mut command = std::process::Command::new("bash");
-    command.args(["-c", &run]).current_dir(bench.dir.path());
+    command.args(["-c", &report]).current_dir(bench.dir.path());
     let said: support::Said = command.output().expect("bash").into();
     let said = said.exits(2);
-    assert!(said.err.contains("File too large"), "{}", said.err);
+    assert!(said.err.contains("File too large") && said.err.contains("report"), "{}", said.err);
     bench.assert_nothing_left();
 }
 

@@ -162,6 +162,7 @@ fn questions(verbs: &[Verb]) -> String {
 /// Runs the command and returns its exit status.
 pub fn main(slices: &'static [Slice]) -> ExitCode {
     slice::register(slices);
+    shell::survive_file_limits();
     let args: Vec<OsString> = std::env::args_os().collect();
     if let Some(process) = args.get(1).and_then(|verb| process(verb.to_str()?)) {
         let Some(args) = args[2..].iter().map(|arg| arg.to_str().map(str::to_string)).collect::<Option<Vec<_>>>()

@@ -27,9 +27,14 @@ pub fn stop_on_signals() -> Result<Arc<AtomicBool>> {
     // Programs inherit a signal that is ignored, as SIGQUIT is in the background of a script, but not a handler. A server
     // that is still starting must not miss it when the tool dies.
     signal_hook::flag::register_conditional_default(SIGQUIT, Arc::new(AtomicBool::new(true)))?;
-    // A file beyond the limit (`ulimit -f`) is an error of that write, with the name of the file.
-    signal_hook::flag::register(SIGXFSZ, Arc::default())?;
     Ok(stop)
+}
+
+/// Makes a file beyond the limit (`ulimit -f`) an error of that write, with the name of the file. Programs do not inherit
+/// the handler.
+pub fn survive_file_limits() {
+    // Without a handler the signal ends the tool, as before.
+    let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
 }
 
 /// The command line for the record; invalid UTF-8 is replaced.
