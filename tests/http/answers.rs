@@ -57,6 +57,20 @@ fn a_service_that_answers_with_less_wins_nothing() {
     bench.assert_nothing_left();
 }
 
+#[test]
+fn the_lines_of_json_say_what_is_not_comparable() {
+    let (bench, honest, empty) = (Bench::new(), honest(100), takes(3, || ok("")));
+    let addresses = [&honest, &empty].map(|service| format!("{}/x", service.url));
+    let load = ["--requests", "40", "--clients", "2", "--rounds", "2", "--json-line", "--out", "record"];
+    let said = bench.contend(&[&["http", &addresses[0], &addresses[1]], &load[..]].concat());
+    let lines: Vec<serde_json::Value> =
+        said.out.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("{said:?}"))).collect();
+    let why = lines[1]["not_comparable"].as_str().unwrap_or_default();
+    assert!(why.starts_with("not the same answers: to get, step 1: GET: 100 % have no body"), "{said:?}");
+    assert!(lines[0]["not_comparable"].is_null() && lines[1]["answers_changed"].is_null(), "{said:?}");
+    assert!(lines.iter().all(|line| line["disturbed"].as_u64().is_some_and(|trials| trials <= 2)), "{said:?}");
+}
+
 /// Compares with a scenario.
 fn compared_by(bench: &Bench, scenario: &str, [base, other]: [&Service; 2]) -> String {
     std::fs::write(bench.path("scenario.toml"), scenario).expect("written");

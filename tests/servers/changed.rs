@@ -160,3 +160,12 @@ fn a_proxy_that_drops_repeats_or_invents_is_found_and_one_that_delays_is_believe
 fn a_proxy_before_mariadb_is_found_in_the_same_way() {
     proxies_are_found("mariadb durable");
 }
+
+/// A client could put tables and functions of its own in the place of those that contend reads.
+#[test]
+fn names_mean_the_same_to_contend_whatever_a_client_sets_for_its_role() {
+    let sql = "CREATE SCHEMA other; CREATE VIEW other.account AS SELECT id, 0 AS balance FROM public.account; \
+               ALTER ROLE contend SET search_path TO other, public";
+    let kinds = with("postgres durable", "1", &format!("alters --sql \"{sql}\"")).remove(0);
+    assert!(!kinds.iter().any(|kind| kind == Invalid::Invariant.word()), "{kinds:?}");
+}

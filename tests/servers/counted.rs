@@ -124,3 +124,16 @@ fn rolled_back_transactions_that_no_sample_has_are_found() {
         trials[0].invalid
     );
 }
+
+/// Without these counts nothing contradicts commits that did not wait, or attempts without a sample.
+#[test]
+fn counts_that_a_session_sets_to_zero_are_found() {
+    for sql in ["SELECT pg_stat_reset()", "SELECT pg_stat_reset_shared('wal')"] {
+        let command = fake(&format!("meddle --sql \"{sql}\""));
+        let place = Place::new();
+        let args = ["--only", "postgres durable", "--processes", "1", "--worker-command", &command];
+        let (trials, report) = durable(&place, None, &args);
+        assert_eq!(trials.len(), 1, "{report}");
+        assert!(said(&trials[0], Invalid::NotCredible, "were set to zero"), "{sql}: {:?}", trials[0].invalid);
+    }
+}

@@ -121,6 +121,18 @@ fn loaded_data_that_a_worker_changes_ends_the_run_and_is_loaded_again() {
 }
 
 #[test]
+fn a_process_without_a_parent_that_takes_other_processors_is_found() {
+    if is_single() {
+        return;
+    }
+    let bench = Bench::new();
+    said_of_script(&bench, "( (taskset -c 0 sleep 3) & )").exits(1);
+    let found = details(&bench, Invalid::Processors);
+    assert!(found.iter().any(|words| words.starts_with("sleep (process ")), "{found:?}");
+    bench.assert_nothing_left();
+}
+
+#[test]
 fn a_worker_that_is_replaced_while_the_run_is_under_way_is_found_at_its_end() {
     let bench = Bench::new();
     let said =

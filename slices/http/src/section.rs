@@ -58,7 +58,7 @@ pub fn sections(findings: &Findings<'_>) -> Vec<Option<Section>> {
 }
 
 /// Condition and contender of the sum at this index.
-fn place(findings: &Findings<'_>, at: usize) -> (usize, usize) {
+pub fn place(findings: &Findings<'_>, at: usize) -> (usize, usize) {
     let services = findings.study.contenders.len().max(1);
     (at / services, at % services)
 }
@@ -111,8 +111,16 @@ fn answer(findings: &Findings<'_>, sums: &[Sum]) -> Section {
     Section { id: Id::Answer, title: "The answer".to_string(), blocks }
 }
 
-/// How the answers of the sum at this index differ from the same service's under the condition with the lowest load.
+/// The sentence about answers that differ from those at the lowest load.
 fn changed(findings: &Findings<'_>, at: usize) -> Option<Said> {
+    let (condition, contender) = place(findings, at);
+    let how = how_changed(findings, at)?;
+    let text = format!("! The answers differ from those at the lowest load: {how}.");
+    Some(Said { condition: Some(name(findings, condition, contender)), text, tone: Tone::Worse })
+}
+
+/// How the answers of the sum at this index differ from the same service's under the condition with the lowest load.
+pub fn how_changed(findings: &Findings<'_>, at: usize) -> Option<String> {
     let (condition, contender) = place(findings, at);
     let load = |condition: &usize| {
         let load = findings.load(*condition);
@@ -123,9 +131,7 @@ fn changed(findings: &Findings<'_>, at: usize) -> Option<Said> {
     let lowest = lowest.min_by(|a, b| load(a).partial_cmp(&load(b)).unwrap_or(Ordering::Equal))?;
     let answers = |condition| Some(Responses::of(&findings.rows, findings.cell(condition, contender)?));
     let of = [answers(lowest)?, answers(condition)?];
-    let how = responses::change([&of[0], &of[1]], findings.study.margin, &findings.transactions)?;
-    let text = format!("! The answers differ from those at the lowest load: {how}.");
-    Some(Said { condition: Some(name(findings, condition, contender)), text, tone: Tone::Worse })
+    responses::change([&of[0], &of[1]], findings.study.margin, &findings.transactions)
 }
 
 /// A sentence about one condition: requests answered, times, and the most frequent error.

@@ -6,7 +6,7 @@ use crate::url::{check_url, secret_in_query};
 use crate::{line, lists, study};
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use clap::Parser;
-use contend::analysis::requests;
+use contend::analysis::{Findings, requests};
 use contend::cli::order::{numbered_out, warm_up_of};
 use contend::cli::run::{conclude, ended};
 use contend::cli::{INVALID, OK, STOPPED, print, read_text, stop_on_signals};
@@ -269,9 +269,7 @@ fn warmed(
 /// Prints one line per condition and service. Reasons of invalid trials were printed when the trial ended.
 fn json_lines(dir: &Path) -> Result<u8> {
     let record = Record::open(dir)?;
-    let study = &record.run.study;
-    let labels: Vec<&str> = study.contenders.iter().map(|contender| contender.label.as_str()).collect();
-    print(&line::lines(&study.conditions, &requests::sums(&record)?, &labels))?;
+    print(&line::lines(&Findings::new(&record), &requests::sums(&record)?))?;
     Ok(if record.trials.iter().all(|t| t.invalid.is_empty()) { OK } else { INVALID })
 }
 

@@ -2,6 +2,7 @@
 //! report syncs that never reached the disk, and a session may leave out a log or repeat a transaction.
 
 use crate::engine::server::OwnCounts;
+use crate::outcome::may_have_lost_connection;
 use crate::outcome::reason::Invalid;
 use crate::record::model::Reason;
 use contend_wire::sample::Sample;
@@ -34,11 +35,13 @@ pub struct OwnCountsCheck {
     with: Compared,
     commits: u64,
     failed: u64,
+    /// Whether a connection may have been lost: the server may have recovered from a crash, which resets its counts.
+    lost: bool,
 }
 
 impl OwnCountsCheck {
     pub fn new(counts: OwnCounts, with: Compared) -> Self {
-        Self { counts, with, commits: 0, failed: 0 }
+        Self { counts, with, commits: 0, failed: 0, lost: false }
     }
 
     pub fn push(&mut self, sample: &Sample) {
@@ -47,6 +50,7 @@ impl OwnCountsCheck {
                 u64::from(self.with.surely.get(usize::from(sample.transaction)).is_some_and(|surely| *surely));
         } else {
             self.failed += 1;
+            self.lost |= may_have_lost_connection(sample);
         }
     }
 
@@ -56,8 +60,24 @@ impl OwnCountsCheck {
     }
 
     /// The contradictions, one of each kind.
-    pub fn finish(self) -> Vec<Reason> {
-        [self.unflushed(), self.log_syncs(), self.unlogged(), self.rolled_back()].into_iter().flatten().collect()
+    pub fn finish(mut self) -> Vec<Reason> {
+        let reset = self.reset();
+        if self.counts.is_reset {
+            (self.counts.sessions, self.counts.rolled_back) = (None, None);
+        }
+        let found = [self.unflushed(), self.log_syncs(), self.unlogged(), self.rolled_back(), reset];
+        found.into_iter().flatten().collect()
+    }
+
+    /// Whether a session set the counts to zero, after which they contradict nothing.
+    fn reset(&self) -> Option<Reason> {
+        (self.counts.is_reset && !self.lost).then(|| {
+            Invalid::NotCredible.because(
+                "the server's counts of syncs and of transactions that were rolled back were set to zero while the clients worked, so \
+                 they could not be compared with the samples (`pg_stat_reset`, `pg_stat_reset_shared`)"
+                    .to_string(),
+            )
+        })
     }
 
     /// A disk executes one flush at a time, so it serves no more syncs than the server does at once; and a commit that waits for the
@@ -136,8 +156,15 @@ mod tests {
         check.finish().iter().map(ToString::to_string).collect()
     }
 
-    const KEPT: OwnCounts =
-        OwnCounts { syncs: Some(10), sessions: Some(0), logged: None, rolled_back: None, flushes: Some(10) };
+    const KEPT: OwnCounts = OwnCounts {
+        syncs: Some(10),
+        sessions: Some(0),
+        logged: None,
+        rolled_back: None,
+        reset_us: None,
+        is_reset: false,
+        flushes: Some(10),
+    };
 
     #[test]
     fn a_server_whose_syncs_do_not_reach_the_disk_is_found() {
@@ -183,5 +210,19 @@ mod tests {
         assert_eq!(found(counts(75), true, 1, 5), [""; 0]);
         let words = found(counts(76), true, 1, 5);
         assert!(words[0].starts_with("accounts: the server rolled back 76 transactions, and 5 attempts"), "{words:?}");
+    }
+
+    #[test]
+    fn counts_that_were_set_to_zero_are_found() {
+        let reading = |syncs, reset_us| OwnCounts { syncs: Some(syncs), reset_us, ..KEPT };
+        let since = |before: OwnCounts, after: OwnCounts| OwnCounts { flushes: Some(1_000), ..after.since(before) };
+        assert_eq!(found(since(reading(5, Some(7)), reading(15, Some(7))), true, 20, 0), [""; 0]);
+        let reset = since(reading(5, None), reading(1, Some(9)));
+        let words = found(reset, true, 21, 0);
+        assert!(words.len() == 1 && words[0].contains("were set to zero while the clients worked"), "{words:?}");
+        assert_eq!(found(OwnCounts::default().since(reading(5, Some(7))), true, 21, 0), [""; 0], "it is dead");
+        let mut check = OwnCountsCheck::new(reset, Compared { durable: true, ..Compared::default() });
+        check.push(&Sample { code_space: CodeSpace::Os, code: 104, finished_ns: 1, ..Sample::default() });
+        assert_eq!(check.finish().len(), 0, "it recovered from a crash");
     }
 }

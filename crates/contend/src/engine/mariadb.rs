@@ -99,6 +99,7 @@ const SERVER: Server = Server {
     },
     drop_database: |name| format!("DROP DATABASE IF EXISTS {}", quoted(name, '`')),
     new_database: &[],
+    own_session: &[],
     load: str::to_string,
     after_load: |tables| vec![format!("ANALYZE TABLE {}", list(tables))],
     leftover: |_| None,
@@ -110,7 +111,7 @@ const SERVER: Server = Server {
     // Syncs of data files and of the redo log. With o_dsync each write is a sync, and none is counted.
     own_counts: "SELECT max(CASE WHEN variable_name = 'INNODB_DATA_FSYNCS' AND @@innodb_flush_method <> 'O_DSYNC' \
         THEN CAST(variable_value AS SIGNED) END), NULL, \
-        max(CASE WHEN variable_name = 'BINLOG_COMMITS' AND @@log_bin THEN CAST(variable_value AS SIGNED) END), NULL \
+        max(CASE WHEN variable_name = 'BINLOG_COMMITS' AND @@log_bin THEN CAST(variable_value AS SIGNED) END), NULL, NULL \
         FROM information_schema.global_status WHERE variable_name IN ('INNODB_DATA_FSYNCS', 'BINLOG_COMMITS')",
     // A session with the redo log, the page cleaner, and those that write pages twice.
     syncs_at_once: 4,

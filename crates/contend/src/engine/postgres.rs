@@ -85,6 +85,7 @@ const SERVER: Server = Server {
     create_database: |name| format!("CREATE DATABASE {} TEMPLATE template0", quoted(name, '"')),
     drop_database: |name| format!("DROP DATABASE IF EXISTS {} WITH (FORCE)", quoted(name, '"')),
     new_database: &["CREATE EXTENSION IF NOT EXISTS amcheck"],
+    own_session: &["SET search_path TO public"],
     load,
     after_load: |_| vec!["VACUUM (FREEZE, ANALYZE)".to_string(), "CHECKPOINT".to_string()],
     // A killed server leaves a few bytes of shared memory, whose id is the second word of the seventh line.
@@ -106,15 +107,16 @@ const SERVER: Server = Server {
     write_back: &["CHECKPOINT"],
     write_back_ns: 100_000_000,
     // Syncs of the log only. If each write is a sync, the server counts none (manual, `pg_stat_wal`). A session's are counted before
-    // it is no longer listed, from version 15 on. Statistics are reset when the server recovers from a crash of a session.
+    // it is no longer listed, from version 15 on. Sessions can reset the counts, and so does the recovery from a crash of a session.
     // Version 18 does not count syncs here, and version 13 has no such view.
     own_counts: "WITH kept AS (SELECT CASE WHEN current_setting('wal_sync_method') NOT LIKE 'open%' \
         THEN (to_jsonb(w) ->> 'wal_sync')::bigint END AS syncs, \
-        current_setting('server_version_num')::int >= 150000 \
-        AND stats_reset < pg_postmaster_start_time() + interval '10 s' AS whole FROM pg_stat_wal AS w) \
+        current_setting('server_version_num')::int >= 150000 AS whole, stats_reset AS wal_reset FROM pg_stat_wal AS w) \
         SELECT syncs, CASE WHEN whole THEN (SELECT count(*) FROM pg_stat_activity \
         WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()) END, NULL, \
-        CASE WHEN whole THEN (SELECT sum(xact_rollback)::bigint FROM pg_stat_database) END FROM kept",
+        CASE WHEN whole THEN (SELECT sum(xact_rollback)::bigint FROM pg_stat_database) END, \
+        CASE WHEN whole THEN (extract(epoch FROM greatest(wal_reset, (SELECT max(stats_reset) FROM pg_stat_database))) \
+        * 1000000)::bigint END FROM kept",
     // One process at a time syncs the log.
     syncs_at_once: 1,
     // Each writing transaction takes the next id, and so does the server's own gathering of statistics. Those before `xmax` have

@@ -68,6 +68,8 @@ pub struct Server {
     pub write_back: &'static [&'static str],
     /// Time after which it has done so at least twice.
     pub write_back_ns: u64,
+    /// Statements of contend's own sessions: names must mean the same to them, whatever a client sets for its role or database.
+    pub own_session: &'static [&'static str],
     /// Query for [`OwnCounts`], in the order of its fields, NULL for what is not counted.
     pub own_counts: &'static str,
     /// For how many syncs at the same time one flush of the disk can serve: the threads that sync what its count of syncs counts.
@@ -116,6 +118,10 @@ pub struct OwnCounts {
     pub logged: Option<u64>,
     /// Transactions that were rolled back; those of a session are counted before it is no longer listed.
     pub rolled_back: Option<u64>,
+    /// When counts were last set to zero, in microseconds of the wall clock; `None` if they never were.
+    pub reset_us: Option<u64>,
+    /// Whether they were set to zero between two readings.
+    pub is_reset: bool,
     /// Flushes of the disk since right before the server's start, by whatever program: not the server's own count.
     pub flushes: Option<u64>,
 }
@@ -127,6 +133,8 @@ impl OwnCounts {
             syncs: more(self.syncs, before.syncs),
             logged: more(self.logged, before.logged),
             rolled_back: more(self.rolled_back, before.rolled_back),
+            // A server that does not answer has neither.
+            is_reset: (self.syncs.is_some() || self.sessions.is_some()) && self.reset_us != before.reset_us,
             ..self
         }
     }

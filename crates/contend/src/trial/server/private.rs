@@ -344,11 +344,11 @@ impl<'j> Running<'j> {
             Value::Integer(n) => u64::try_from(*n).ok(),
             _ => None,
         };
-        let [syncs, sessions, logged, rolled_back] = [0, 1, 2, 3].map(number);
+        let [syncs, sessions, logged, rolled_back, reset_us] = [0, 1, 2, 3, 4].map(number);
         // Read last: all that the server has counted was flushed before.
         let now = device::flushes(&self.layout.data);
         let flushes = now.zip(self.flushes_before).map(|(now, before)| now.saturating_sub(before));
-        Ok(OwnCounts { syncs, sessions, logged, rolled_back, flushes })
+        Ok(OwnCounts { syncs, sessions, logged, rolled_back, reset_us, flushes, is_reset: false })
     }
 
     /// The same once other sessions have ended, or after a time in which they do not.

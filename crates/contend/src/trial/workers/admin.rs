@@ -277,7 +277,10 @@ impl std::error::Error for Late {}
 pub fn script_target(engine: &Engine, database: &Database) -> Target {
     let (options, session) = match engine.server {
         None => (vec![("busy_timeout_ms".to_string(), "10000".to_string())], vec![]),
-        Some(server) => (vec![], contend_sql::session(server.dialect).iter().map(|sql| asked(sql)).collect()),
+        Some(server) => {
+            let statements = contend_sql::session(server.dialect).iter().chain(server.own_session);
+            (vec![], statements.map(|sql| asked(sql)).collect())
+        }
     };
     Target { driver: engine.loader.to_string(), database: database.clone(), options, session }
 }
