@@ -308,6 +308,55 @@ fn a_database_of_the_same_name_elsewhere_is_another_one() {
     assert_eq!(found, [vec![], vec!["open-close-churn".to_string()]]);
 }
 
+/// A server with a thread for each request: one connection is always open, so that locks show no other. The program counts
+/// those that it opens.
+#[test]
+fn connections_are_counted_as_the_program_counts_them() {
+    const SERVER: &str = "import sqlite3, sys, threading, time\n\
+        count, lock = 0, threading.Lock()\n\
+        def serve():\n\
+        \x20   global count\n\
+        \x20   while True:\n\
+        \x20       other = sqlite3.connect(sys.argv[1], timeout=5)\n\
+        \x20       other.execute('SELECT count(*) FROM t').fetchall()\n\
+        \x20       other.close()\n\
+        \x20       with lock: count += 1\n\
+        \x20       time.sleep(0.02)\n\
+        own = sqlite3.connect(sys.argv[1], isolation_level=None)\n\
+        own.execute('PRAGMA journal_mode = WAL')\n\
+        own.execute('CREATE TABLE t (a)')\n\
+        for _ in range(4): threading.Thread(target=serve, daemon=True).start()\n\
+        print(0, flush=True)\n\
+        for line in sys.stdin: print(count, flush=True)\n";
+    if !may_trace("connections") {
+        return;
+    }
+    let dir = place();
+    let database = dir.path().join("app.db").display().to_string();
+    let mut server = Command::new("python3");
+    let server = server.args(["-c", SERVER, &database]).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut server = server.spawn().expect("python3");
+    let mut said = BufReader::new(server.stdout.take().expect("piped")).lines().map_while(Result::ok);
+    said.next().expect("it has begun");
+    let mut watching =
+        watch(&[&database, "--for", "8s", "--json-line"]).stdout(Stdio::piped()).spawn().expect("it starts");
+    let lines = BufReader::new(watching.stdout.take().expect("piped")).lines().map_while(Result::ok);
+    let seen: Vec<(Value, f64)> = { lines }
+        .map(|line| {
+            writeln!(server.stdin.as_mut().expect("piped"), "again").expect("it reads");
+            let count = said.next().expect("a count").parse().expect("a number");
+            (serde_json::from_str(&line).expect("JSON"), count)
+        })
+        .collect();
+    watching.wait().and_then(|_| server.kill()).and_then(|()| server.wait()).expect("they end");
+    let [(first, before), .., (last, after)] = &seen[..] else { panic!("{seen:#?}") };
+    let real = (after - before) / (last["at_s"].as_f64().expect("s") - first["at_s"].as_f64().expect("s"));
+    let found = &last["findings"][0];
+    let per_s = found["per_s"].as_f64().unwrap_or_default();
+    println!("connections a second: {real:.0} by the program, {per_s} by the watch");
+    assert!((per_s / real - 1.0).abs() < 0.1 && found["at_least"] == false, "{real} a second: {found:#}");
+}
+
 /// What a terminal of 80 columns and 24 lines has got, as text: characters at the places to which the cursor was moved.
 fn screen_of(shown: &str) -> String {
     let (mut cells, mut at) = (vec![vec![' '; 80]; 24], (0, 0));

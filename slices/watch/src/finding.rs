@@ -70,8 +70,8 @@ pub enum Kind {
     CheckpointInCommit { times: u64, longest_ns: u64 },
     /// Many commits, each with its own sync.
     SmallCommits { commits_per_s: u64, sync_permille: u64 },
-    /// The database is opened and closed repeatedly.
-    OpenCloseChurn { per_s: u64, processes: usize, recoveries: u64 },
+    /// The database is opened and closed repeatedly. `at_least`: not every connection can be seen.
+    OpenCloseChurn { per_s: u64, at_least: bool, processes: usize, recoveries: u64 },
 }
 
 impl Kind {

@@ -306,23 +306,20 @@ impl<'t> View<'t> {
     }
 
     fn churn(&self) -> Option<Finding> {
-        // The last close removes the `-shm`, and the next opening creates another file: each count may miss some. With a
-        // rollback journal only calls and new processes are seen. Connections that stay open are no churn: of a process
-        // with a lock of the log these are known, and of another one it may be one.
         let is_open = |pid: u32| self.now.held.iter().any(|hold| hold.lock == Lock::Connected && hold.who.pid == pid);
-        let closed = |pid: u32, sums: &Sums| {
-            let is_open = is_open(pid);
-            let connects = sums.connects.saturating_sub(u64::from(is_open));
-            let opens = if is_open { 0 } else { sums.opens.saturating_sub(1) };
-            connects.max(opens).max(sums.last_closes).max(sums.recoveries)
+        let closed = self.sums.iter().map(|(&pid, sums)| (pid, sums.did_not_stay(is_open(pid))));
+        let closed: BTreeMap<u32, u64> = closed.filter(|(_, count)| *count > 0).collect();
+        // Of a process whose calls are seen, each connection is.
+        let is_counted = |pid: u32| {
+            let sums = self.sums[&pid];
+            self.timeline.visible.contains_key(&pid) && sums.closed >= sums.by_locks(is_open(pid))
         };
-        let closed: BTreeMap<u32, u64> = self.sums.iter().map(|(&pid, sums)| (pid, closed(pid, sums))).collect();
+        let at_least = !closed.keys().all(|pid| is_counted(*pid));
         let connects: u64 = closed.values().sum();
         let per_s = connects * SECOND / self.watched_ns();
         let (&pid, _) = closed.iter().max_by_key(|(_, count)| **count)?;
-        let processes = closed.values().filter(|count| **count > 0).count();
         let recoveries = self.sums.values().map(|sums| sums.recoveries).sum();
-        let kind = Kind::OpenCloseChurn { per_s, processes, recoveries };
+        let kind = Kind::OpenCloseChurn { per_s, at_least, processes: closed.len(), recoveries };
         let is_churn = per_s >= CONNECTS_PER_S && self.watched_ns() >= CHURN_NS_MIN;
         is_churn.then(|| self.now.finding(pid, Case::of_process(kind)))
     }

@@ -9,6 +9,8 @@ use contend::engine::wal::Log;
 
 #[path = "findings_cause_tests.rs"]
 mod causes;
+#[path = "findings_opens_tests.rs"]
+mod opens;
 #[path = "findings_readers_tests.rs"]
 mod readers;
 #[path = "findings_refused_tests.rs"]
@@ -461,36 +463,4 @@ fn a_snapshot_that_is_too_old_is_known_by_the_lock_that_the_call_had() {
     let Some(Kind::ReadThenWrite { refused: 2, outdated: 1, holder: Some(8), .. }) = of_one else {
         panic!("{found:#?}")
     };
-}
-
-#[test]
-fn connections_are_counted_by_calls_where_no_lock_shows_them() {
-    let mut watched = Watched::new();
-    (0..80).for_each(|n| watched.at(50 * n, ONE, What::Opens { database: 0 }));
-    assert!(watched.found(4_000).is_empty(), "programs open connections when they begin");
-    (80..120).for_each(|n| watched.at(50 * n, ONE, What::Opens { database: 0 }));
-    let found = watched.found(6_000);
-    let [Kind::OpenCloseChurn { per_s: 19, processes: 1, recoveries: 0 }] = kinds(&found)[..] else {
-        panic!("{found:#?}")
-    };
-    for n in 0..120 {
-        watched.lock(6_000 + 50 * n, TWO, Lock::Recover, Change::Taken(Mode::Alone));
-        watched.lock(6_001 + 50 * n, TWO, Lock::Recover, Change::Released);
-    }
-    let found = watched.found(12_000);
-    assert!(matches!(kinds(&found)[..], [Kind::OpenCloseChurn { recoveries: 120, .. }]), "{found:#?}");
-}
-
-/// Workers that start together and keep their connections.
-#[test]
-fn connections_that_stay_open_are_no_churn() {
-    let mut watched = Watched::new();
-    for n in 0..60 {
-        let who = Who { pid: 100 + n, tid: 100 + n };
-        for _ in 0..3 {
-            watched.at(10, who, What::Opens { database: 0 });
-        }
-        watched.lock(11, who, Lock::Connected, Change::Taken(Mode::Shared));
-    }
-    assert!(watched.found(6_000).is_empty());
 }

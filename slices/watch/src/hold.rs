@@ -6,8 +6,8 @@ use crate::thread::Thread;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// Shortest gap between statements under the write lock that is reported, if another process waited. A busy machine makes
-/// shorter ones in every program.
+/// Shortest gap between statements under the write lock that is reported, if another process waited, and shortest wait that is
+/// mentioned. A busy machine makes shorter ones in every program.
 pub const GAP_NS_MIN: u64 = 10_000_000;
 /// Least time, in all, of such gaps in which calls of others were refused.
 pub const PAUSES_NS_MIN: u64 = 100_000_000;

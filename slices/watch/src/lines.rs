@@ -2,6 +2,7 @@
 
 use crate::finding::Finding;
 use crate::fold;
+use crate::hold::GAP_NS_MIN;
 use crate::short;
 use crate::view::{DatabaseView, Row};
 use crate::watch::Watch;
@@ -34,7 +35,8 @@ pub fn line(at: &str, database: &DatabaseView, sees_refusals: bool) -> String {
     let rows = || database.processes.iter();
     let mut writers: Vec<&Row> = rows().filter(|row| row.write_permille > 0 || row.writes_per_s > 0).collect();
     writers.sort_by_key(|row| Reverse(row.write_permille));
-    let mut waiting: Vec<(u64, &Row)> = rows().filter_map(|row| Some((row.waits_ns?, row))).collect();
+    let noticed = |row: &Row| row.waits_ns.filter(|ns| *ns >= GAP_NS_MIN);
+    let mut waiting: Vec<(u64, &Row)> = rows().filter_map(|row| Some((noticed(row)?, row))).collect();
     waiting.sort_by_key(|(ns, _)| Reverse(*ns));
     let named = writers.iter().chain(waiting.iter().map(|(_, row)| row));
     let names = short::names(named.map(|row| row.program.as_str()), NAME_CHARS);
@@ -263,6 +265,10 @@ mod tests {
             "  12 s app.db: wrote: app (4718) 24 % 40/s and 7 more; waits: app (4713) for 1.40 s and 2 more; \
              refused 280/s"
         );
+        let mut soon = database(&["app"; 2], 2);
+        soon.processes[1].waits_ns = Some(25_000);
+        let said = line("  12 s", &soon, true);
+        assert!(said.contains("; waits: app (4711) for 1.20 s; refused"), "a wait of microseconds is no news: {said}");
         let long = of(&["python3 import_all_customers.py", "python3 import_all_orders.py"], 2);
         assert_eq!(
             long,

@@ -190,9 +190,14 @@ pub fn forked_with(files: &[FileId]) -> Vec<(u32, u32)> {
 
 /// Whether a process has one of these files open. `None` if it has ended, or this user may not see that.
 pub fn has_open(pid: u32, files: &[FileId]) -> Option<bool> {
+    Some(descriptors(pid, files)? > 0)
+}
+
+/// Number of descriptors by which a process has these files open. `None` as above.
+pub fn descriptors(pid: u32, files: &[FileId]) -> Option<usize> {
     let process = Process::new(pid as i32).ok()?;
     process.fd().ok()?;
-    Some(files_of(&process).iter().any(|(_, id)| files.contains(id)))
+    Some(files_of(&process).iter().filter(|(_, id)| files.contains(id)).count())
 }
 
 /// Threads of a process. Empty if it has ended.

@@ -36,6 +36,8 @@ pub struct Sums {
     pub recoveries: u64,
     /// Number of calls that opened a connection, as far as calls are visible; a new process is one.
     pub opens: u64,
+    /// How many of these have been closed, at least.
+    pub closed: u64,
 }
 
 impl Sums {
@@ -44,6 +46,23 @@ impl Sums {
         self.writes += u64::from(!is_rebuild);
         self.write_ns += ns;
         self.write_ns_max = self.write_ns_max.max(ns);
+    }
+
+    /// Counts connections that have been closed: the process has the file open by no more than these descriptors, and each
+    /// connection needs one. It may have more, of connections from before the watch.
+    pub fn has_open(&mut self, descriptors: usize) {
+        self.closed = self.closed.max(self.opens.saturating_sub(descriptors as u64));
+    }
+
+    /// Number of connections that did not stay open, at least. `is_open`: whether one is connected to the log now.
+    pub fn did_not_stay(&self, is_open: bool) -> u64 {
+        self.closed.max(self.by_locks(is_open))
+    }
+
+    /// The same by locks alone. Connections of a process share them, and the last close removes the `-shm`, of which the next
+    /// opening creates another file: each count may miss some.
+    pub fn by_locks(&self, is_open: bool) -> u64 {
+        self.connects.saturating_sub(u64::from(is_open)).max(self.last_closes).max(self.recoveries)
     }
 }
 

@@ -6,7 +6,7 @@ use crate::findings::findings;
 use crate::instance;
 use crate::missing;
 use crate::moment::Worst;
-use crate::process::{Processes, databases_of, forked_with, is_alive, processor_ns};
+use crate::process::{Processes, databases_of, descriptors, forked_with, is_alive, processor_ns};
 use crate::repeated;
 use crate::rights;
 use crate::sampled::Sampled;
@@ -76,6 +76,8 @@ pub use contend::trial::clock::monotonic_ns as now_ns;
 
 /// Interval between polls of the sources.
 pub const POLL: Duration = Duration::from_millis(20);
+/// Interval between counts of the connections that processes have open.
+const OPEN_NS: u64 = 1_000_000_000;
 /// Interval between samples of sizes and log.
 const SAMPLE_NS: u64 = 100_000_000;
 /// Time for which a process is not looked at again for other databases.
@@ -108,6 +110,8 @@ pub struct Watch {
     lost_before: u64,
     /// Processes with locks that were found dead, and when.
     dead: HashMap<u32, u64>,
+    /// When open connections were last counted.
+    counted_open_ns: u64,
     /// Forked processes that had a database open at the end and were never seen to take a lock, each with its parent.
     silent: Vec<(u32, u32)>,
     /// When a process was last asked for databases that are not watched, within the last second.
@@ -152,6 +156,7 @@ impl Watch {
             no_deeper,
             lost_before: 0,
             dead: HashMap::new(),
+            counted_open_ns: 0,
             silent: vec![],
             looked_for_others: HashMap::new(),
             processor_before: HashMap::new(),
@@ -217,6 +222,10 @@ impl Watch {
         self.bury_dead(now_ns, all);
         if all {
             self.silent = self.silent_forks();
+        }
+        if all || now_ns >= self.counted_open_ns + OPEN_NS {
+            self.counted_open_ns = now_ns;
+            self.count_open();
         }
         self.sample(now_ns);
         self.timeline.forget_before(now_ns.saturating_sub(KEPT_NS));
@@ -348,6 +357,16 @@ impl Watch {
                 || self.timeline.sums.iter().any(|((_, of), sums)| *of == pid && sums.refusals > 0)
         };
         forked_with(&files).into_iter().filter(|(pid, _)| !has_locked(*pid)).collect()
+    }
+
+    /// Counts the connections that processes have closed: where calls are seen, of those that were opened since.
+    fn count_open(&mut self) {
+        let files: Vec<FileId> = self.databases().iter().map(|database| database.id).collect();
+        let opened = self.timeline.sums.iter_mut().filter(|(_, sums)| sums.opens > sums.closed);
+        for ((database, pid), sums) in opened {
+            let open = descriptors(*pid, &files[*database..=*database]).or_else(|| (!is_alive(*pid)).then_some(0));
+            open.into_iter().for_each(|open| sums.has_open(open));
+        }
     }
 
     fn sample(&mut self, now_ns: u64) {

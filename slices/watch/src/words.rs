@@ -2,7 +2,7 @@
 
 use crate::connection::is_thread;
 use crate::finding::{Finding, Further, Kind};
-use crate::hold::Waiter;
+use crate::hold::{GAP_NS_MIN, Waiter};
 use contend::stats::harmless::harmless;
 
 /// A watch that saw refusals and found nothing.
@@ -209,8 +209,8 @@ fn evidence_of_files(finding: &Finding, who: &str, name: &dyn Fn(u32) -> String)
             let (commits, share) = (counted(*commits_per_s, "commit"), percent(*sync_permille));
             format!("{commits} a second, each with a sync; {share} of the time is syncs.")
         }
-        Kind::OpenCloseChurn { per_s, processes, recoveries } => {
-            let connections = counted(*per_s, "connection");
+        Kind::OpenCloseChurn { per_s, at_least, processes, recoveries } => {
+            let connections = format!("{}{}", if *at_least { "At least " } else { "" }, counted(*per_s, "connection"));
             let by = match processes {
                 1 => who.to_string(),
                 _ => format!("{}, most by {who}", processes_in_words(*processes)),
@@ -331,7 +331,7 @@ fn kept_out(kind: &Kind) -> String {
         return String::new();
     };
     let mut out = String::new();
-    if longest_wait_ns > 0 {
+    if longest_wait_ns >= GAP_NS_MIN {
         out += &format!(" Another connection waited up to {}.", time(longest_wait_ns));
     }
     if refused > 0 {
@@ -347,7 +347,9 @@ fn kept_out(kind: &Kind) -> String {
 fn waited_for(waiter: Waiter, gave_up: u64, name: &dyn Fn(u32) -> String) -> String {
     let (who, waited) = (name(waiter.pid), time(waiter.ns));
     let longest = match waiter.gave_up {
+        true if waiter.ns < GAP_NS_MIN => format!(" {who} was refused the lock."),
         true => format!(" {who} waited {waited} for the lock and gave up."),
+        false if waiter.ns < GAP_NS_MIN => String::new(),
         false => format!(" {who} waited {waited} for the lock."),
     };
     let further = gave_up.saturating_sub(u64::from(waiter.gave_up));

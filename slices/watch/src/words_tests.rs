@@ -37,3 +37,46 @@ fn several_processes_of_a_program_are_named_together() {
     let unknown = said(Some(Further { same_program: false, ..of_two }));
     assert_eq!(unknown.title, said(None).title);
 }
+
+/// A pause with refusals of others, and one of them that waited this long.
+fn pause(longest_wait_ns: u64) -> Kind {
+    let (before, after) = (Some("UPDATE t SET v = 1".to_string()), Some("COMMIT".to_string()));
+    let (holds, outside_ns, held_ns, longest_gap_ns) = (2, 300_000_000, 310_000_000, 200_000_000);
+    let (refused, refused_in_all, gave_up) = (9, 9, 9);
+    Kind::ProgramHoldsLock {
+        holds,
+        outside_ns,
+        held_ns,
+        longest_gap_ns,
+        before,
+        after,
+        longest_wait_ns,
+        refused,
+        refused_in_all,
+        gave_up,
+    }
+}
+
+/// A transaction that was left open, and the longest wait for it.
+fn left_open(ns: u64, gave_up: bool) -> Kind {
+    let waiter = Some(Waiter { pid: 9, ns, gave_up });
+    let (held_ns, idle_ns, gave_up) = (2_000_000_000, 1_900_000_000, u64::from(gave_up));
+    Kind::IdleInTransaction { held_ns, began_before: false, idle_ns, last: None, gave_up, waiter }
+}
+
+#[test]
+fn waits_of_microseconds_are_no_news() {
+    let said = |kind: Kind| {
+        let case = Case::of_process(kind);
+        let finding = Finding { database: 0, pid: 7, case, cost_ns: 0, seen_ns: None, further: None };
+        words(&finding, &|pid| format!("app ({pid})"), &|tid| tid.to_string()).evidence
+    };
+    let [short, long] = [25_000, 25_000_000].map(|ns| said(pause(ns)));
+    assert!(!short.contains("Another connection waited"), "{short}");
+    assert!(long.contains("Another connection waited up to 25.0 ms."), "{long}");
+    let end = |kind: Kind| said(kind).split_once("is unknown.").map_or(String::new(), |(_, end)| end.to_string());
+    assert_eq!(end(left_open(25_000, false)), "");
+    assert_eq!(end(left_open(0, true)), " app (9) was refused the lock.");
+    assert_eq!(end(left_open(25_000_000, false)), " app (9) waited 25.0 ms for the lock.");
+    assert_eq!(end(left_open(25_000_000, true)), " app (9) waited 25.0 ms for the lock and gave up.");
+}
