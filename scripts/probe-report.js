@@ -18,10 +18,11 @@ addEventListener("load", async () => {
     const scrolls = element.closest(printed ? "svg *" : ".scroll, .links, svg, .skip");
     if (box.width > 0 && box.right > wide + 1 && !scrolls) complaints.add(`cut on the right: ${named(element)}`);
   }
-  for (const svg of document.querySelectorAll(".lines svg")) {
-    const chart = svg.getAttribute("aria-label");
-    const labels = [...svg.querySelectorAll("text")]
-      .map((text) => ({ text: text.textContent, box: text.getBoundingClientRect() }))
+  for (const drawn of document.querySelectorAll(".lines svg, .lanes")) {
+    const chart = drawn.getAttribute("aria-label") ?? drawn.querySelector("figcaption").textContent;
+    // No name of a lane lies over its bars.
+    const labels = [...drawn.querySelectorAll("text, .lane span, .lane svg")]
+      .map((text) => ({ text: text.getAttribute("aria-label") ?? text.textContent, box: text.getBoundingClientRect() }))
       .filter(({ box }) => box.width > 0);
     labels.forEach(({ text, box }, index) => {
       if (box.left < -1 || box.right > wide + 1) complaints.add(`the label "${text}" is cut in ${chart}`);

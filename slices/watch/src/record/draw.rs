@@ -183,9 +183,11 @@ fn seconds(ns: f64) -> String {
     if ns < SECOND / 1000.0 { format!("{:.3} s", ns / SECOND) } else { time(ns as u64) }
 }
 
-/// Tick marks of lanes: fewer, so that their labels have room on the screen of a phone.
+/// Tick marks of lanes: fewer, so that their labels have room on the screen of a phone. After a first one that is not the
+/// beginning of the watch, the others are counted from it: they may be microseconds apart.
 pub fn of_lanes(low: f64, high: f64) -> Vec<Tick> {
-    ticks(low, high, &seconds).into_iter().filter(|tick| !tick.minor).collect()
+    let shown = |at: f64| if low > 0.0 && at > low { format!("+{}", seconds(at - low)) } else { seconds(at) };
+    ticks(low, high, &shown).into_iter().filter(|tick| !tick.minor).collect()
 }
 
 /// Five tick marks over the range.

@@ -3,6 +3,7 @@
 use super::draw::{PROCESSES_MAX, Row, name, of_lanes};
 use super::saved::{Saved, SavedDatabase};
 use crate::connection;
+use crate::hold::GAP_NS_MIN;
 use crate::words::time;
 use contend::report::document::{Block, Lane, Lanes, Span};
 use std::collections::{BTreeMap, BTreeSet};
@@ -260,7 +261,9 @@ fn over_time(owners: &Owners, lists: &Lists) -> Lanes {
 
 /// The time of the longest wait, with each hold of the write lock and each wait, and the owners of its lanes.
 fn longest_wait(database: &SavedDatabase, lists: &Lists) -> Option<(Owners, Lanes)> {
-    let (longest, (low, high)) = (lists.longest?, lists.window()?);
+    // One that no program notices is left out.
+    let longest = lists.longest.filter(|longest| longest.length() >= GAP_NS_MIN as f64)?;
+    let (low, high) = lists.window()?;
     let owners = Owners::of(database, &lists.around_threads);
     let spans = |owner: u32, name: &str| -> Vec<Span> {
         let of_kind = |hollow: bool| {
@@ -336,6 +339,14 @@ mod tests {
         let (_, longest) = longest_wait(&database(&[7]), &lists).expect("a wait");
         assert_eq!(longest.title, "The longest wait: thread 9, 200 ms");
         assert_eq!(longest.lanes.iter().map(|lane| lane.spans.len()).collect::<Vec<_>>(), [1, 1]);
+        let ticks: Vec<&str> = longest.ticks.iter().map(|tick| tick.label.as_str()).collect();
+        assert_eq!(ticks, ["40.0 ms", "+160 ms", "+320 ms"], "exact however far from the beginning of the watch");
+    }
+
+    #[test]
+    fn a_wait_that_no_program_notices_is_not_drawn_as_the_longest() {
+        let lists = lists(&of_seconds(10), &[7], [&[(S, 2.0 * S, 7, 8)], &[(1.5 * S, 1.5 * S + 34_700.0, 7, 9)]]);
+        assert_eq!(blocks(&database(&[7]), &lists).len(), 2, "text, and the lock over time");
     }
 
     /// Lines of 104 ms in parts of 100 ms: each 26th part would be without a line's end.

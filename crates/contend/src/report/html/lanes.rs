@@ -1,74 +1,54 @@
-//! Lanes over a common time, drawn as SVG. The title element of each span describes it. The script adds a zoom: it moves
-//! the spans and writes the ticks again; without it the whole is shown.
+//! Lanes over a common time. Names and ticks are text, which keeps its size; the spans of a lane are drawn as SVG, as wide as
+//! there is room. The title element of each span describes it. The script adds a zoom: it moves the spans and writes the ticks
+//! again; without it the whole is shown.
 
 use super::markup::{colour, escaped};
-use crate::report::document::{Lane, Lanes, Span};
+use crate::report::document::{Lane, Lanes, Span, Tick};
 
-/// Width of the drawing, and of the names on its left.
-const WIDTH: f64 = 600.0;
-const LEFT: f64 = 170.0;
-/// Height of a lane, and the room between two: on the screen of a phone, labels are as high as both.
+/// Width of a drawing in its own units, and height of a lane.
+const WIDTH: f64 = 1_000.0;
 const HEIGHT: f64 = 14.0;
-const GAP: f64 = 12.0;
-const FOOT: f64 = 34.0;
-/// Narrowest span that can be seen.
-const SPAN_MIN: f64 = 0.8;
+/// Width of a span that ends where it begins: its outline shows it.
+const SPAN_MIN: f64 = 0.01;
 
 /// The figure.
 pub fn lanes(chart: &Lanes) -> String {
-    let height = chart.lanes.len() as f64 * (HEIGHT + GAP);
-    let x = |at: f64| LEFT + (at - chart.low) / (chart.high - chart.low).max(f64::MIN_POSITIVE) * (WIDTH - LEFT);
-    let tick = |(at, label): (f64, &str)| {
-        let (x, is_first, is_last) = (x(at), at <= chart.low, at >= chart.high);
-        // Nothing is cut on the right, nor lies below the names of lanes.
-        let anchor = if is_first {
-            "start"
-        } else if is_last {
-            "end"
-        } else {
-            "middle"
-        };
-        format!(
-            "<path d=\"M{x:.1} 0V{height:.1}\"/><text x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"{anchor}\">{}</text>\n",
-            height + 24.0,
-            escaped(label)
-        )
-    };
-    let ticks: String = chart.ticks.iter().map(|t| tick((t.at, &t.label))).collect();
-    let lanes: String = chart.lanes.iter().enumerate().map(|(nth, lane)| drawn(nth, lane, &x)).collect();
+    let part = |at: f64| (at - chart.low) / (chart.high - chart.low).max(f64::MIN_POSITIVE);
+    let lanes: String = chart.lanes.iter().map(|lane| drawn(lane, chart, &|at| WIDTH * part(at))).collect();
+    // Each is shifted to the left by the part of its own width that it lies to the right: nothing is cut at the ends.
+    let tick =
+        |tick: &Tick| format!("<span style=\"--at: {:.2}%\">{}</span>", 100.0 * part(tick.at), escaped(&tick.label));
+    let ticks: String = chart.ticks.iter().map(tick).collect();
     format!(
-        "<figure class=\"lines lanes\">\n<figcaption>{0}</figcaption>\n<div class=\"zoom\" role=\"group\" \
-         aria-label=\"Zoom: {0}\" hidden></div>\n<svg viewBox=\"0 0 {WIDTH} {1}\" role=\"img\" aria-label=\"{0}\" \
-         data-left=\"{LEFT}\" data-width=\"{WIDTH}\" data-low=\"{2}\" data-high=\"{3}\">\n\
-         <g class=\"axes\">\n{ticks}</g>\n{lanes}</svg>\n</figure>\n",
+        "<figure class=\"lanes\" data-width=\"{WIDTH}\" data-low=\"{1}\" data-high=\"{2}\">\n<figcaption>{0}</figcaption>\n\
+         <div class=\"zoom\" role=\"group\" aria-label=\"Zoom: {0}\" hidden></div>\n{lanes}\
+         <div class=\"lane\"><span></span><div class=\"ticks\">{ticks}</div></div>\n</figure>\n",
         escaped(&chart.title),
-        height + FOOT,
         chart.low,
         chart.high
     )
 }
 
-fn drawn(nth: usize, lane: &Lane, x: &dyn Fn(f64) -> f64) -> String {
-    let top = nth as f64 * (HEIGHT + GAP);
+fn drawn(lane: &Lane, chart: &Lanes, x: &dyn Fn(f64) -> f64) -> String {
     let span = |span: &Span| {
         let (from, to) = (x(span.from), x(span.to));
         let high = HEIGHT * span.height.clamp(0.04, 1.0);
         let hollow = if span.hollow { " class=\"hollow\"" } else { "" };
         format!(
-            "<rect{hollow} x=\"{from:.3}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{high:.1}\" data-w=\"{:.3}\"><title>{}\
-             </title></rect>\n",
-            top + HEIGHT - high,
+            "<rect{hollow} x=\"{from:.3}\" y=\"{:.1}\" width=\"{:.3}\" height=\"{high:.1}\"><title>{}</title></rect>\n",
+            HEIGHT - high,
             (to - from).max(SPAN_MIN),
-            to - from,
             escaped(&span.tip)
         )
     };
+    let ticks: String = chart.ticks.iter().map(|tick| format!("<path d=\"M{:.1} 0V{HEIGHT}\"/>", x(tick.at))).collect();
     let spans: String = lane.spans.iter().map(span).collect();
+    let label = escaped(&lane.label);
     format!(
-        "<g class=\"{}\"><text x=\"0\" y=\"{:.1}\">{}</text>\n{spans}</g>\n",
+        "<div class=\"lane {}\"><span>{label}</span><svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" preserveAspectRatio=\"none\" \
+         role=\"img\" aria-label=\"{}: {label}\">{ticks}\n{spans}</svg></div>\n",
         colour(lane.series),
-        top + HEIGHT - 2.0,
-        escaped(&lane.label)
+        escaped(&chart.title)
     )
 }
 
@@ -77,16 +57,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn spans_lie_at_their_times_and_nothing_becomes_markup() {
+    fn spans_lie_at_their_times_names_and_ticks_are_text_and_nothing_becomes_markup() {
         let span = Span { from: 5.0, to: 10.0, height: 1.0, hollow: true, tip: "<b>".into() };
         let lane = Lane { series: 1, label: "a & b".into(), spans: vec![span] };
-        let figure = lanes(&Lanes { title: "t".into(), low: 0.0, high: 10.0, ticks: vec![], lanes: vec![lane] });
+        let ticks = [(0.0, "0"), (5.0, "5 s"), (10.0, "10 s")];
+        let ticks = ticks.map(|(at, label)| Tick { at, label: label.to_string(), minor: false }).into();
+        let figure = lanes(&Lanes { title: "t".into(), low: 0.0, high: 10.0, ticks, lanes: vec![lane] });
         assert!(
-            figure.contains(
-                "<rect class=\"hollow\" x=\"385.000\" y=\"0.0\" width=\"215.0\" height=\"14.0\" data-w=\"215.000\">"
-            ),
+            figure.contains("<rect class=\"hollow\" x=\"500.000\" y=\"0.0\" width=\"500.000\" height=\"14.0\">"),
             "{figure}"
         );
-        assert!(figure.contains("a &amp; b") && figure.contains("&lt;b&gt;"), "{figure}");
+        assert!(figure.contains("<span>a &amp; b</span><svg") && figure.contains("&lt;b&gt;"), "{figure}");
+        let ticks = "<span style=\"--at: 0.00%\">0</span><span style=\"--at: 50.00%\">5 s</span>";
+        assert!(figure.contains(ticks) && !figure.contains("<text"), "{figure}");
     }
 }

@@ -118,40 +118,36 @@
     return `${(ns / size).toFixed(digits)} ${unit}`;
   }
 
+  // The same of a moment of the watch.
+  const momentOf = (ns, step) => `${(ns / 1e9).toFixed(Math.min(9, Math.max(0, Math.ceil(-Math.log10(step / 1e9)) + 1)))} s`;
+
   for (const figure of all("figure.lanes")) {
-    const svg = figure.querySelector("svg");
     const bar = figure.querySelector(".zoom");
-    const [left, width, low, high] = ["left", "width", "low", "high"].map((key) => Number(svg.dataset[key]));
-    const spans = all("rect", svg).map((rect) => ({ rect, x: Number(rect.getAttribute("x")), w: Number(rect.dataset.w) }));
-    const axes = svg.querySelector(".axes");
-    const whole = axes.innerHTML;
-    const foot = svg.viewBox.baseVal.height;
+    const [width, low, high] = ["width", "low", "high"].map((key) => Number(figure.dataset[key]));
+    const spans = all("rect", figure).map((rect) => ({ rect, x: Number(rect.getAttribute("x")), w: Number(rect.getAttribute("width")) }));
+    const labels = all(".ticks span", figure).map((label) => ({ label, whole: label.textContent }));
     let [from, to] = [0, 1];
 
     function draw() {
-      const scale = 1 / (to - from);
-      const place = (x) => left + ((x - left) / (width - left) - from) * scale * (width - left);
+      const place = (x) => ((x / width - from) / (to - from)) * width;
       for (const { rect, x, w } of spans) {
-        const [begin, end] = [Math.max(place(x), left), Math.min(place(x + w), width)];
-        rect.style.display = end < left || begin > width ? "none" : "";
-        rect.setAttribute("x", begin.toFixed(2));
-        rect.setAttribute("width", Math.max(end - begin, 0.8).toFixed(2));
+        const [begin, end] = [Math.max(place(x), 0), Math.min(place(x + w), width)];
+        rect.style.display = end < 0 || begin > width ? "none" : "";
+        rect.setAttribute("x", begin.toFixed(3));
+        rect.setAttribute("width", Math.max(end - begin, 0.01).toFixed(3));
       }
       const isWhole = to - from > 0.999;
-      axes.innerHTML = whole;
-      const labels = all("text", axes);
       const step = ((high - low) * (to - from)) / Math.max(1, labels.length - 1);
-      if (!isWhole) {
-        labels.forEach((label, nth) => {
-          label.textContent = timeOf(low + (high - low) * from + nth * step, step);
-        });
-      }
+      const begin = low + (high - low) * from;
+      labels.forEach(({ label, whole }, nth) => {
+        label.textContent = isWhole ? whole : nth === 0 ? momentOf(begin, step) : `+${timeOf(nth * step, step)}`;
+      });
       const [out, back, , forth, reset] = all("button", bar);
       // A button that is disabled would lose the focus.
       const idle = [[out, isWhole], [reset, isWhole], [back, from <= 0], [forth, to >= 1]];
       for (const [button, is] of idle) button.setAttribute("aria-disabled", String(is));
-      const span = [from, to].map((part) => timeOf(low + (high - low) * part, step));
-      bar.querySelector("output").textContent = isWhole ? "all" : `${span[0]} to ${span[1]}`;
+      const shown = () => [from, to].map((part) => momentOf(low + (high - low) * part, step)).join(" to ");
+      bar.querySelector("output").textContent = isWhole ? "" : shown();
     }
 
     // `by` 2 shows twice the time; `middle` is the part of the chart that stays in its place.
@@ -193,11 +189,11 @@
       event.preventDefault();
       steps[act][2]();
     });
-    svg.addEventListener("wheel", (event) => {
+    figure.addEventListener("wheel", (event) => {
       if (!event.ctrlKey) return;
       event.preventDefault();
-      const box = svg.getBoundingClientRect();
-      const at = (((event.clientX - box.left) / box.width) * width - left) / (width - left);
+      const box = figure.querySelector(".ticks").getBoundingClientRect();
+      const at = (event.clientX - box.left) / box.width;
       zoom(event.deltaY > 0 ? 1.25 : 0.8, Math.min(Math.max(at, 0), 1));
     }, { passive: false });
     draw();
