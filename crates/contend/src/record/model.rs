@@ -145,7 +145,7 @@ pub struct Program {
     pub worker: Option<String>,
     /// SHA-256 of the program; of a worker that an interpreter runs, also of its own sources, without its libraries.
     pub sha256: String,
-    /// SHA-256 of the libraries and compiled sources of such a worker; another installation has another one.
+    /// SHA-256 of the libraries and compiled sources of such a worker; another installation has another one. Absent in old records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub libraries_sha256: Option<String>,
 }
