@@ -1,9 +1,11 @@
-//! What `contend watch` costs a program that is watched: point reads in autocommit, commits in WAL and the rows of a scan, of
-//! this process and of one in Python, unwatched, with locks only, with statements, and while another database is watched. In turns, so that
-//! all see the same machine. A time is the processor time of the thread, the least of several batches; ratios are within a
-//! turn. The goals are printed, and whether they are missed. Also what the watch itself uses, and what the sampler of
-//! studies takes.
+//! What `contend watch` costs a program that is watched: point reads in autocommit, commits in WAL without a sync and
+//! with one, and the rows of a scan, of this process and of one in Python, unwatched, with locks only, with statements,
+//! and while another database is watched. In turns, so that all see the same machine. A time is the processor time of
+//! the thread, and of a commit with a sync the time that passes; the least of several batches; ratios are within a turn.
+//! The goals are printed, and whether they are missed. Also what the watch itself uses, and what the sampler of studies
+//! takes.
 
+use contend::trial::clock::monotonic_ns;
 use contend::trial::watch::backlog::Logs;
 use rusqlite::Connection;
 use std::fs;
@@ -17,16 +19,19 @@ const ROWS: i64 = 10_000;
 /// Operations of a batch, and batches of which the fastest counts.
 const READS: i64 = 2_000;
 const COMMITS: i64 = 400;
+const DURABLE: i64 = 20;
 const SCANS: i64 = 4;
 const BATCHES: usize = 20;
 /// What is done: its name, the lock calls of each (a read mark, the writer's byte, each taken and released), and the most
 /// that locks only may cost, as a ratio. A row of a scan is a call of `sqlite3_step` without one.
-const WORKS: [(&str, f64, f64); 6] = [
+const WORKS: [(&str, f64, f64); 8] = [
     ("point read", 2.0, 1.10),
     ("commit", 4.0, 1.03),
+    ("commit with a sync", 4.0, 1.03),
     ("row of a scan", 0.0, NOTHING),
     ("point read in Python", 2.0, 1.10),
     ("commit in Python", 4.0, 1.03),
+    ("commit with a sync in Python", 4.0, 1.03),
     ("row of a scan in Python", 0.0, NOTHING),
 ];
 /// A ratio up to which a difference is not told from none.
@@ -36,22 +41,28 @@ const LOOKS: u32 = 1_000;
 const LOOKS_PER_S: f64 = 5.0;
 
 /// A program that does the same in Python on the database in its first argument: for each line, nanoseconds of a read, of a
-/// commit and of a row of a scan.
+/// commit without and with a sync, and of a row of a scan.
 const IN_PYTHON: &str = "\
 import sqlite3, sys, time
 db = sqlite3.connect(sys.argv[1], isolation_level=None)
 db.execute('PRAGMA synchronous = NORMAL')
-rows, reads, commits, scans, batches = map(int, sys.argv[2:])
-def least(count, work):
+rows, reads, commits, durable, scans, batches = map(int, sys.argv[2:])
+def least(count, work, clock=time.thread_time_ns):
     def batch():
-        begun = time.thread_time_ns()
+        begun = clock()
         for n in range(count): work(n)
-        return (time.thread_time_ns() - begun) / count
+        return (clock() - begun) / count
     return min(batch() for _ in range(batches))
+def synced():
+    db.execute('PRAGMA synchronous = FULL')
+    least_ns = least(durable, commit, time.monotonic_ns)
+    db.execute('PRAGMA synchronous = NORMAL')
+    return least_ns
 def read(n): db.execute('SELECT v FROM t WHERE id = ?', (n * 7919 % rows + 1,)).fetchone()
-def commit(n): db.execute('UPDATE t SET v = ?1 WHERE id = ?1', (n % rows + 1,))
+def commit(n): db.execute('UPDATE t SET v = -v WHERE id = ?', (n % rows + 1,))
 def scan(n): db.execute('SELECT v FROM t').fetchall()
-for line in sys.stdin: print(least(reads, read), least(commits, commit), least(scans, scan) / rows, flush=True)
+for line in sys.stdin:
+    print(least(reads, read), least(commits, commit), synced(), least(scans, scan) / rows, flush=True)
 ";
 
 /// A database and options of a watch.
@@ -89,9 +100,9 @@ fn main() {
                 return;
             };
             let (begun, before_s) = (Instant::now(), watch.as_ref().map_or(0.0, processor_s));
-            let [read, commit, row] = [reads_ns(&own), commits_ns(&own), rows_ns(&own)];
-            let [read_in_python, commit_in_python, row_in_python] = python.times();
-            times[which].push([read, commit, row, read_in_python, commit_in_python, row_in_python]);
+            let ours = [reads_ns(&own), commits_ns(&own, COMMITS, thread_ns), durable_ns(&own), rows_ns(&own)];
+            let all = [ours, python.times()].concat();
+            times[which].push(std::array::from_fn(|work| all[work]));
             if let Some(watch) = watch {
                 let percent = 100.0 * (processor_s(&watch) - before_s) / begun.elapsed().as_secs_f64();
                 used[which].push([percent, peak_mb(&watch)]);
@@ -112,7 +123,7 @@ fn main() {
 
 /// Prints the costs next to their goals.
 fn costs(times: &[Vec<Times>; WATCHES.len()]) {
-    println!("processor time of a thread, {TURNS} turns, medians:");
+    println!("processor time of a thread, of commits with a sync the time that passes, {TURNS} turns, medians:");
     for (work, (unit, calls, goal)) in WORKS.into_iter().enumerate() {
         for (which, (name, _)) in WATCHES.iter().enumerate() {
             let ns: Vec<f64> = times[which].iter().map(|times| times[work]).collect();
@@ -146,18 +157,18 @@ impl Python {
     fn started(database: &Path) -> Python {
         let mut command = Command::new("python3");
         command.args(["-c", IN_PYTHON]).arg(database);
-        command.args([ROWS, READS, COMMITS, SCANS, BATCHES as i64].map(|number| number.to_string()));
+        command.args([ROWS, READS, COMMITS, DURABLE, SCANS, BATCHES as i64].map(|number| number.to_string()));
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("python3");
         let output = BufReader::new(child.stdout.take().expect("piped")).lines();
         Python { child, output }
     }
 
-    /// Nanoseconds of a read, of a commit and of a row.
-    fn times(&mut self) -> [f64; 3] {
+    /// Nanoseconds of a read, of a commit without and with a sync, and of a row.
+    fn times(&mut self) -> [f64; 4] {
         writeln!(self.child.stdin.as_mut().expect("piped"), "again").expect("it reads");
         let line = self.output.next().expect("a line").expect("text");
         let mut numbers = line.split(' ').map(|number| number.parse().expect("a number"));
-        std::array::from_fn(|_| numbers.next().expect("three numbers"))
+        std::array::from_fn(|_| numbers.next().expect("four numbers"))
     }
 }
 
@@ -260,35 +271,48 @@ fn thread_ns() -> f64 {
     time.tv_sec as f64 * 1e9 + time.tv_nsec as f64
 }
 
-/// Nanoseconds of one of `count` operations, in the fastest batch.
-fn least_ns(count: i64, mut work: impl FnMut(i64)) -> f64 {
+/// Time that passes, in nanoseconds.
+fn passed_ns() -> f64 {
+    monotonic_ns() as f64
+}
+
+/// Nanoseconds of one of `count` operations by a clock, in the fastest batch.
+fn least_ns(count: i64, clock: fn() -> f64, mut work: impl FnMut(i64)) -> f64 {
     let mut batch = || {
-        let begun = thread_ns();
+        let begun = clock();
         (0..count).for_each(&mut work);
-        (thread_ns() - begun) / count as f64
+        (clock() - begun) / count as f64
     };
     (0..BATCHES).map(|_| batch()).fold(f64::INFINITY, f64::min)
 }
 
 fn reads_ns(db: &Connection) -> f64 {
     let mut read = db.prepare("SELECT v FROM t WHERE id = ?").expect("prepared");
-    least_ns(READS, |at| {
+    least_ns(READS, thread_ns, |at| {
         let id = at * 7_919 % ROWS + 1;
         let v: i64 = read.query_row([id], |row| row.get(0)).expect("a row");
-        assert_eq!(v, id);
+        assert_eq!(v.abs(), id);
     })
 }
 
-fn commits_ns(db: &Connection) -> f64 {
-    // What is written is what is there already, so that reads find what they look for.
-    let mut write = db.prepare("UPDATE t SET v = ?1 WHERE id = ?1").expect("prepared");
-    least_ns(COMMITS, |at| _ = write.execute([at % ROWS + 1]).expect("written"))
+fn commits_ns(db: &Connection, count: i64, clock: fn() -> f64) -> f64 {
+    // SQLite writes nothing to the log if the value is there already.
+    let mut write = db.prepare("UPDATE t SET v = -v WHERE id = ?1").expect("prepared");
+    least_ns(count, clock, |at| _ = write.execute([at % ROWS + 1]).expect("written"))
+}
+
+/// A commit that is on the disk when it returns.
+fn durable_ns(db: &Connection) -> f64 {
+    db.pragma_update(None, "synchronous", "FULL").expect("set");
+    let least_ns = commits_ns(db, DURABLE, passed_ns);
+    db.pragma_update(None, "synchronous", "NORMAL").expect("set");
+    least_ns
 }
 
 /// A scan of the whole table, by row.
 fn rows_ns(db: &Connection) -> f64 {
     let mut scan = db.prepare("SELECT v FROM t").expect("prepared");
-    let of_scan = least_ns(SCANS, |_| {
+    let of_scan = least_ns(SCANS, thread_ns, |_| {
         let mut rows = scan.query([]).expect("rows");
         let mut count = 0;
         while rows.next().expect("a row").is_some() {
