@@ -1,12 +1,13 @@
 //! A place in which servers may run, and servers in it that contend did not start.
 
-use super::{Bench, Said, root, sound, wait_for};
+use super::{Bench, Said, root, sound, tool, wait_for};
 use contend::record::store::Record;
 use std::fs;
 use std::io::Write as _;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
@@ -27,7 +28,7 @@ impl Place {
 
     pub fn command(&self, args: &[&str]) -> Command {
         let mut command = self.bench.command(args);
-        command.env("TMPDIR", self.sockets.path());
+        command.env("TMPDIR", self.sockets.path()).env("CONTEND_SERVERS", server_dirs());
         command
     }
 
@@ -101,9 +102,33 @@ pub fn is_root() -> bool {
     Command::new("id").arg("-u").output().is_ok_and(|o| o.stdout == b"0\n")
 }
 
-/// The directory with PostgreSQL's programs.
+/// The directory with PostgreSQL's programs; of several versions the one that `servers.sh` finds first.
 pub fn postgres_bin() -> PathBuf {
-    fs::read_dir("/usr/lib/postgresql").expect("PostgreSQL").flatten().next().expect("a version").path().join("bin")
+    let versions = fs::read_dir("/usr/lib/postgresql").expect("PostgreSQL").flatten().map(|version| version.path());
+    versions.min().expect("a version").join("bin")
+}
+
+/// A directory with the programs that make data directories, each a copy of one that is made once and kept: `servers.sh`.
+static MAKERS: LazyLock<PathBuf> = LazyLock::new(|| {
+    let target = Path::new(tool()).ancestors().nth(2).expect("the directory of the build");
+    let (makers, kept) = (target.join("tests-servers/bin"), target.join("tests-servers/kept"));
+    for dir in [&makers, &kept] {
+        fs::create_dir_all(dir).expect("made");
+    }
+    if is_root() {
+        assert!(Command::new("chown").arg("nobody:nogroup").arg(&kept).status().is_ok_and(|status| status.success()));
+    }
+    for name in ["initdb", "mariadb-install-db"] {
+        // Another test program may be first.
+        let _ = symlink(root().join("tests/support/servers.sh"), makers.join(name));
+    }
+    makers
+});
+
+/// Where contend finds the programs of servers.
+fn server_dirs() -> std::ffi::OsString {
+    let dirs = [MAKERS.clone(), postgres_bin(), "/usr/sbin".into(), "/usr/bin".into()];
+    std::env::join_paths(dirs).expect("no colon in a path")
 }
 
 impl Own {
@@ -149,11 +174,11 @@ impl Own {
     /// With further options of the server's command line.
     pub fn postgres_with(place: &Place, options: &str) -> Self {
         let script = |dir: &Path, port| {
-            let (bin, dir) = (postgres_bin(), dir.display());
+            let (bin, makers, dir) = (postgres_bin(), MAKERS.display(), dir.display());
             let bin = bin.display();
             format!(
                 "echo geheim >{dir}/pw && \
-                 {bin}/initdb -D {dir}/data -U me --pwfile={dir}/pw --auth=scram-sha-256 -N >/dev/null && \
+                 {makers}/initdb --pgdata={dir}/data -U me --pwfile={dir}/pw --auth=scram-sha-256 -N >/dev/null && \
                  exec {bin}/postgres -D {dir}/data -c listen_addresses=127.0.0.1 -c port={port} \
                  -c unix_socket_directories={dir} {options}"
             )
@@ -202,9 +227,9 @@ impl Own {
 
     pub fn mariadb(place: &Place) -> Self {
         let script = |dir: &Path, port| {
-            let (server, dir) = (Self::mariadbd(dir, port), dir.display());
+            let (server, makers, dir) = (Self::mariadbd(dir, port), MAKERS.display(), dir.display());
             format!(
-                "mariadb-install-db --no-defaults --auth-root-authentication-method=normal --skip-test-db \
+                "{makers}/mariadb-install-db --no-defaults --auth-root-authentication-method=normal --skip-test-db \
                  --skip-name-resolve --datadir={dir}/data --tmpdir={dir}/data >/dev/null 2>&1 && \
                  echo \"GRANT ALL ON *.* TO me@'127.0.0.1' IDENTIFIED BY 'geheim';\" >{dir}/init && {server}"
             )
