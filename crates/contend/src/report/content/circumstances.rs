@@ -45,6 +45,7 @@ pub fn warnings(findings: &Findings<'_>) -> Vec<String> {
         ));
     }
     warnings.extend(disturbance(findings).filter(|(is_most, _)| *is_most).map(|(_, said)| said));
+    warnings.extend(notice::starved(findings));
     warnings
 }
 
