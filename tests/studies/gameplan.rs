@@ -166,13 +166,16 @@ impl Drop for Site {
     }
 }
 
-/// The number of requests in a line of JSON, which has the original's fields and no failure.
+/// The number of requests in a line of JSON, which has the original's fields, contend's own, and no failure.
 #[track_caller]
 fn total(line: Option<&Value>) -> u64 {
     let line = line.expect("a line of JSON");
     let fields: Vec<&str> = line.as_object().expect("an object").keys().map(String::as_str).collect();
     let all = "label total ok failed wall_s req_per_s p50_ms p95_ms p99_ms max_ms err_sample";
-    assert!(all.split(' ').all(|field| fields.contains(&field)) && fields.len() == 11, "{fields:?}");
+    let own = ["answers_changed", "disturbed", "not_comparable"];
+    let known = all.split(' ').chain(own).all(|field| fields.contains(&field));
+    assert!(known && fields.len() == 11 + own.len(), "{fields:?}");
+    assert!(line["not_comparable"].is_null() && line["answers_changed"].is_null(), "{line}");
     assert_eq!((line["total"].clone(), line["failed"].clone()), (line["ok"].clone(), 0.into()), "{line}");
     // A busy machine can make the trial invalid: then there are no times.
     let times = line["p50_ms"].as_f64() > Some(0.0) && line["max_ms"].as_f64() >= line["p99_ms"].as_f64();
