@@ -226,7 +226,8 @@ mod tests {
     #[test]
     fn damaged_pages_are_named() {
         let (_dir, path) = file(&format!("CREATE TABLE t (x); INSERT INTO t {NUMBERS} SELECT randomblob(400) FROM n;"));
-        let size = || measured(&path).expect("measured").sizes.iter().find(|size| size.name == "damaged pages").cloned();
+        let size =
+            || measured(&path).expect("measured").sizes.iter().find(|size| size.name == "damaged pages").cloned();
         assert_eq!(size(), None);
         let mut bytes = fs::read(&path).expect("readable");
         bytes[40_960..122_880].fill(0xa5);
