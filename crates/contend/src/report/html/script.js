@@ -205,7 +205,9 @@
   function tableOf(figure) {
     const table = document.createElement("table");
     for (const point of all("[data-tip]", figure)) {
-      const [first, ...values] = point.dataset.tip.split("\n");
+      const lines = point.dataset.tip.split("\n");
+      // A line without a name has its value after the colon.
+      const [first, ...values] = lines.length > 1 ? lines : lines[0].split(/: (.*)/, 2);
       const row = table.insertRow();
       const head = row.appendChild(document.createElement("th"));
       head.scope = "row";
