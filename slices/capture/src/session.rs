@@ -11,14 +11,12 @@ use crate::manifest::{Clock, Database, FORMAT, Manifest, Values, halves, make_pr
 use crate::segment::{SEGMENTS, pack_all};
 use crate::trace::Trace;
 use anyhow::{Context, Result, bail, ensure};
-use contend::report::text::{Style, wrapped};
 use contend::trial::watch::passing::PassedOn;
 use contend_interpose::foreign::{
     Foreign, LIBRARY_FILE, Lookout, descendants, ended, has_other_rights, preload, program,
 };
 use contend_interpose::{LIBRARY, format, ticks};
 use linked::Requests;
-use rustix::termios::tcgetwinsize;
 use rustix::time::{ClockId, clock_gettime};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
@@ -86,12 +84,7 @@ fn begun() -> Clock {
 
 /// Prints a sentence for the user, within the width of a terminal. In a pipe it is one line, which can be searched.
 pub fn say(text: &str) {
-    let text = format!("contend: {text}");
-    let columns = tcgetwinsize(std::io::stderr()).map_or(0, |size| size.ws_col);
-    match columns {
-        0 => contend::tell!("{text}"),
-        columns => contend::ui::tell(&wrapped(&text, ["", "  "], Style::terminal(columns.into(), false))),
-    }
+    contend::cli::say(&format!("contend: {text}"), "  ");
 }
 
 impl<'s> Session<'s> {

@@ -1,6 +1,8 @@
 //! Reads the library's journal: refused and noted statements, errors, counts, and times.
 
 use contend::outcome::code_name;
+use contend::report::text::{Style, wrapped};
+use contend::stats::precision::counted;
 use contend_wire::sample::CodeSpace;
 use std::collections::BTreeMap;
 
@@ -103,14 +105,15 @@ impl Told {
     pub fn errors(&self, width: usize) -> String {
         let line = |(code, statements): (&u32, &BTreeMap<String, u64>)| {
             let (name, total) = (code_name(CodeSpace::Sqlite, *code), times(statements.values().sum()));
+            let below = |text| wrapped(text, ["    ", "    "], Style::terminal(width, false));
             let most =
                 statements.iter().filter(|(statement, _)| !statement.is_empty()).max_by_key(|(_, count)| **count);
             match (advice(*code), most) {
                 (None, _) => format!("{name}: {total}\n"),
-                (Some(advice), None) => format!("{name}: {total}\n    {advice}\n"),
+                (Some(advice), None) => format!("{name}: {total}\n{}", below(advice)),
                 (Some(advice), Some((statement, count))) => {
                     let (cut, count) = (cut(statement, width.saturating_sub(4)), times(*count));
-                    format!("{name}: {total}, most often ({count}) from\n    {cut}\n    {advice}\n")
+                    format!("{name}: {total}, most often ({count}) from\n    {cut}\n{}", below(advice))
                 }
             }
         };
@@ -162,7 +165,7 @@ fn advice(code: u32) -> Option<&'static str> {
 }
 
 fn times(count: u64) -> String {
-    format!("{count} {}", if count == 1 { "time" } else { "times" })
+    counted(count as usize, "time")
 }
 
 /// A statement on one line of this width, in characters.
@@ -206,21 +209,22 @@ mod tests {
             "error\t2067\t2\tINSERT INTO a\nerror\t5\t1\tUPDATE a\nerror\t5\t3\tUPDATE b\nerror\t1\t1\t\n\
              error\t5\t3\tUPDATE a\nerror\t517\t1\tCOMMIT\nerror\t6\t1\t\nerror\t5\t9\t\n",
         );
-        let errors = told.errors(12);
+        let errors = told.errors(400).split_whitespace().collect::<Vec<_>>().join(" ");
         let [busy, snapshot, locked] =
             [BUSY, BUSY_SNAPSHOT, LOCKED].map(|code| advice(code).expect("something can be done"));
         assert_eq!(
             errors,
             format!(
-                "contend: Errors that the program received:\n\
-                 SQLITE_BUSY (5): 16 times, most often (4 times) from\n    UPDATE a\n    {busy}\n\
-                 SQLITE_LOCKED (6): 1 time\n    {locked}\n\
-                 SQLITE_BUSY_SNAPSHOT (517): 1 time, most often (1 time) from\n    COMMIT\n    {snapshot}\n\
-                 SQLITE_ERROR (1): 1 time\nSQLITE_CONSTRAINT_UNIQUE (2067): 2 times\n"
+                "contend: Errors that the program received: \
+                 SQLITE_BUSY (5): 16 times, most often (4 times) from UPDATE a {busy} \
+                 SQLITE_LOCKED (6): 1 time {locked} \
+                 SQLITE_BUSY_SNAPSHOT (517): 1 time, most often (1 time) from COMMIT {snapshot} \
+                 SQLITE_ERROR (1): 1 time SQLITE_CONSTRAINT_UNIQUE (2067): 2 times"
             )
         );
         assert!(told.sentence().contains(", errors: 21, refused statements: 0, "), "{}", told.sentence());
         assert!(told.errors(11).contains("    UPDATE\u{2026}\n") && advice(261) == Some(busy));
+        assert!(told.errors(60).lines().all(|line| line.len() <= 60), "{}", told.errors(60));
         assert_eq!(read("").errors(12), "");
     }
 

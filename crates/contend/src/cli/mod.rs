@@ -18,7 +18,8 @@ mod translate;
 mod verify;
 
 pub use shell::{
-    INVALID, OK, STOPPED, USAGE, arguments, paragraph, print, print_on, print_plain, quoted, stop_on_signals, style,
+    INVALID, OK, STOPPED, USAGE, arguments, paragraph, print, print_on, print_plain, quoted, say, stop_on_signals,
+    style,
 };
 pub use text::read_text;
 

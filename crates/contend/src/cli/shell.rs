@@ -5,6 +5,7 @@ use crate::stats::harmless::harmless;
 use anyhow::Result;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXFSZ};
 use std::io::IsTerminal;
+use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -55,8 +56,8 @@ pub fn quoted(word: &str) -> String {
 /// (<https://no-color.org>); into a pipe as into a file.
 pub fn style() -> Style {
     let wanted = std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty());
-    match console::Term::stdout().size_checked() {
-        Some((_, columns)) => Style::terminal(usize::from(columns), wanted),
+    match columns(std::io::stdout()) {
+        Some(columns) => Style::terminal(columns, wanted),
         None => Style::FILE,
     }
 }
@@ -79,6 +80,20 @@ pub fn print_on(text: &str) -> Result<()> {
 /// As [`print`], for a text that is not coloured and may have parts of others: nothing in it steers a terminal.
 pub fn print_plain(text: &str) -> Result<()> {
     print(&harmless(text))
+}
+
+/// Width of a terminal; `None` for a pipe or file, or if the terminal does not report its width.
+fn columns(of: impl AsFd) -> Option<usize> {
+    rustix::termios::tcgetwinsize(of).ok().map(|size| usize::from(size.ws_col)).filter(|columns| *columns > 0)
+}
+
+/// Prints a paragraph to standard error, as wide as its terminal, with what stands before its further lines. In a pipe it is
+/// one line, which can be searched.
+pub fn say(text: &str, before: &str) {
+    crate::ui::tell(&match columns(std::io::stderr()) {
+        Some(columns) => wrapped(text, ["", before], Style::terminal(columns, false)),
+        None => format!("{text}\n"),
+    });
 }
 
 /// A paragraph as wide as the terminal, with what stands before its first line and before the others. In a pipe it is one

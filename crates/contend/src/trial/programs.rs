@@ -59,14 +59,14 @@ fn digests(program: &Path, driver: &Driver) -> io::Result<Digests> {
     let mut hashes = Hashes { own: Sha256::new(), libraries: None };
     take_in(program, &mut hashes.own)?;
     if fs::metadata(program)?.len() <= SCRIPT_BYTES_MAX {
-        let beside = program.parent().unwrap_or(Path::new("."));
+        let home = program.parent().unwrap_or(Path::new("."));
         if engine::app::is_app(driver.name) {
-            let app = beside.join("../apps").join(driver.name);
+            let app = home.join("../apps").join(driver.name);
             files(&app.join("app"), false, &mut hashes)?;
             files(&app, true, &mut hashes)?;
         } else {
-            files(&beside.join(driver.language.to_lowercase()), false, &mut hashes)?;
-            files(&beside.join(driver.name), false, &mut hashes)?;
+            files(&home.join(driver.language.to_lowercase()), false, &mut hashes)?;
+            files(&home.join(driver.name), false, &mut hashes)?;
         }
     }
     let libraries = hashes.libraries.map(|hash| hex(&hash.finalize()));

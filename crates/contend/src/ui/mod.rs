@@ -25,15 +25,17 @@ pub struct Progress {
 /// What stands before the second line of the bar.
 const INDENT: &str = "  ";
 
+fn styled(template: &str) -> ProgressStyle {
+    ProgressStyle::with_template(template).expect("a template of known fields").progress_chars("=> ")
+}
+
 impl Progress {
     /// With `quiet`, prints only what goes wrong.
     pub fn new(quiet: bool) -> Self {
         let terminal = std::io::stderr().is_terminal() && !quiet;
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
         if terminal {
-            let style =
-                ProgressStyle::with_template("{spinner} {wide_msg} [{bar:24}] {pos}/{len}  {eta} left\n{prefix}");
-            bar.set_style(style.expect("a template of known fields").progress_chars("=> "));
+            bar.set_style(styled("{spinner} {wide_msg}"));
             bar.enable_steady_tick(Duration::from_millis(120));
         } else {
             bar.set_draw_target(ProgressDrawTarget::hidden());
@@ -59,6 +61,9 @@ impl Progress {
                 Ns(*overhead_ns)
             )),
             Note::Begins { study, slot, total, left } => {
+                if self.bar.length().is_none() {
+                    self.bar.set_style(styled("{spinner} {wide_msg} [{bar:24}] {pos}/{len}  {eta} left\n{prefix}"));
+                }
                 self.bar.set_length(*total as u64);
                 self.bar.set_position((*total - *left) as u64);
                 let place = place(study, *slot);
