@@ -81,24 +81,28 @@ added = "".join("<script>" + script.read_text().replace("</script", "<\\/script"
 end = text.rindex("</body>")
 (work / "probed.html").write_text(text[:end] + added + text[end:])
 # A4 with the browser's margins is 718 pixels wide.
-for name, width, hash in (("400", 400, ""), ("1280", 1280, ""), ("print", 718, "#print")):
-    (work / f"frame-{name}.html").write_text(
-        f"""<!doctype html><title>frame</title><iframe src="probed.html{hash}" width="{width}" height="900" style="border: 0"></iframe><pre></pre>
-<script>addEventListener("message", ({{ data }}) => {{
-  const lines = data.complaints.map((line) => "COMPLAINT " + line.replaceAll("\\n", " "));
-  document.querySelector("pre").textContent = "\\n" + lines.join("\\n") + "\\nPROBED " + data.rules + " rules\\n";
+frames = [("400", 400, ""), ("1280", 1280, ""), ("paper", 718, "#print")]
+for name, frames in (("dark", frames[:2]), ("light", frames)):
+    inner = "".join(
+        f'<iframe name="{frame}" src="probed.html{hash}" width="{width}" height="900" style="border: 0"></iframe>'
+        for frame, width, hash in frames
+    )
+    (work / f"{name}.html").write_text(
+        f"""<!doctype html><title>frames</title>{inner}<pre></pre>
+<script>addEventListener("message", ({{ data, source }}) => {{
+  const lines = data.complaints.map((line) => `COMPLAINT at ${{source.name}}, {name}: ${{line.replaceAll("\\n", " ")}}`);
+  document.querySelector("pre").append("\\n" + [...lines, `PROBED ${{source.name}}: ${{data.rules}} rules`].join("\\n") + "\\n");
 }});</script>""")
 PYTHON
-for width in 400 1280 print; do
-  for scheme in 0 1; do # dark, light
-    if [ "$width$scheme" = print0 ]; then continue; fi
-    chromium --headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking \
-      --disable-component-update --disable-sync --host-resolver-rules="MAP * ~NOTFOUND" --window-size=1400,1000 \
-      --user-data-dir="$(realpath "$work")/profile" --blink-settings=preferredColorScheme=$scheme \
-      --virtual-time-budget=60000 --dump-dom "file://$(realpath "$work")/frame-$width.html" >"$work/probed.dom" 2>/dev/null
-    grep -Eq '^PROBED [1-9]' "$work/probed.dom" || fail "axe-core did not come to its end at width $width"
-    if grep '^COMPLAINT' "$work/probed.dom"; then fail "$page at width $width, colour scheme $scheme (0 is dark): see above"; fi
+for scheme in dark light; do
+  chromium --headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking \
+    --disable-component-update --disable-sync --host-resolver-rules="MAP * ~NOTFOUND" --window-size=1400,1000 \
+    --user-data-dir="$(realpath "$work")/profile" --blink-settings=preferredColorScheme=$([ $scheme = dark ]; echo $?) \
+    --virtual-time-budget=60000 --dump-dom "file://$(realpath "$work")/$scheme.html" >"$work/probed.dom" 2>/dev/null
+  for frame in 400 1280 $([ $scheme = dark ] || echo paper); do
+    grep -Eq "^PROBED $frame: [1-9]" "$work/probed.dom" || fail "axe-core did not come to its end at $frame, $scheme"
   done
+  if grep '^COMPLAINT' "$work/probed.dom"; then fail "$page: see above"; fi
 done
 
 # The browser can print it: a page of paper or more, with something on it.

@@ -76,7 +76,8 @@ fn a_service_that_sheds_load_with_status_200_carries_what_it_does() {
     let json = fs::read_to_string(bench.path("found/report.json")).expect("a report");
     let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
     let found = json["contenders"][0]["rate_per_s"].as_f64();
-    assert!(found.is_none_or(|found| found < 230.0), "{found:?}: {saved}");
+    // 200/s at most; with few requests an eighth of the answers may differ, and a burst adds some.
+    assert!(found.is_none_or(|found| found < 250.0), "{found:?}: {saved}");
 }
 
 #[test]
@@ -313,9 +314,10 @@ fn a_service_that_is_gone_during_a_search_is_named_with_refused_connections() {
     assert!(said.contains("Connection refused") && said.contains("Check that the service answers"), "{said}");
 }
 
-/// Each request computes for 5 ms, one at a time; another process is idle.
+/// Each request computes for 5 ms, one at a time; another process is idle. Whether a processor is idle beside it depends on what
+/// else the machine does, so that the judgement is tested in `processes.rs`.
 #[test]
-fn a_process_that_computes_in_one_thread_is_a_suspect() {
+fn processors_are_read_for_each_process_and_a_suspect_is_said_where_it_is_saved() {
     let idle = "subprocess.Popen(['sleep', '60'])";
     let get = "with lock:\n      end = time.thread_time() + 0.005\n      while time.thread_time() < end: pass\n    body = b'{}'";
     let (bench, service) = (Bench::new(), Service::prepared(idle, get));
@@ -323,13 +325,28 @@ fn a_process_that_computes_in_one_thread_is_a_suspect() {
     let args = ["limit", &url, "--pid", &pid, "--rounds", "1", "--rates-only", "--window", "1s", "--clients", "8"];
     let said = bench.contend(&[&args[..], &["--bound", "response_ns_p50<=60ms", "--out", "found"]].concat()).exits(0);
     let one_line = said.out.split_whitespace().collect::<Vec<_>>().join(" ");
-    let suspect = format!("the process {pid} (python3) uses one whole processor (");
-    assert!(one_line.contains(&suspect) && one_line.contains("it probably computes in one thread"), "{one_line}");
     assert!(!one_line.contains("It is stopped by"), "{one_line}");
+    let name = format!("{pid} (python3)");
+    let saved: toml::Table = fs::read_to_string(bench.path("found/limit.toml")).expect("a file").parse().expect("TOML");
+    let mut read = 0;
+    for probe in saved["probes"].as_array().expect("probes") {
+        let Some(processes) = probe.get("processes") else { continue };
+        let (used, rate) = (processes[&name].as_float(), probe["committed_per_s"].as_float());
+        let (used, rate) = (used.expect("a number"), rate.expect("a number"));
+        // Requests take more than what they compute; a reading may leave out the ends of the window.
+        assert!(used > rate * 0.005 * 0.7 && used < 1.3, "{used} at {rate}/s: {probe}");
+        assert_eq!(processes.as_table().expect("a table").len(), 1, "the other process uses nothing: {processes}");
+        read += 1;
+    }
+    assert!(read > 0, "{saved}");
     let json = fs::read_to_string(bench.path("found/report.json")).expect("a report");
     let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
-    let used = json["contenders"][0]["one_processor"]["processors"].as_f64().expect("a number");
-    assert!((0.9..=1.1).contains(&used), "{used}");
+    let suspect = &json["contenders"][0]["one_processor"];
+    let sentence = format!("the process {name} uses one whole processor (");
+    assert_eq!(suspect.is_object(), one_line.contains(&sentence), "{suspect}: {one_line}");
+    if let Some(used) = suspect["processors"].as_f64() {
+        assert!((0.9..=1.1).contains(&used) && suspect["process"] == name, "{suspect}");
+    }
 }
 
 /// Stops a search with a signal as soon as a line of its progress has this part; returns what it said.

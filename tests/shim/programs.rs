@@ -1,6 +1,7 @@
 //! Programs that were written for SQLite: their output on a server is the same.
 
 use super::{Stage, fed, fixture, has, is_there, text};
+use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
@@ -231,4 +232,32 @@ fn texts_of_reals_are_those_of_the_programs_own_version() {
     for (sqlite, shim) in pairs {
         assert!(sqlite == shim || shim.starts_with("error"), "{sqlite} {shim}");
     }
+}
+
+/// What cannot work is said before the command has done anything, and what goes wrong later hides nothing.
+#[test]
+fn a_list_that_cannot_be_written_and_a_command_that_is_missing_are_said() {
+    let stage = Stage::start();
+    let ran = stage.path("ran").display().to_string();
+    let output = fed(stage.shim(&["--log", &stage.path("no/list").display().to_string()], &["touch", &ran]), "");
+    let said = text(&output.stderr);
+    assert!(output.status.code() == Some(2) && said.contains("cannot write") && said.contains("no/list"), "{said}");
+    assert!(!stage.path("ran").exists(), "the command was not started");
+
+    fs::create_dir(stage.path("lists")).expect("a directory");
+    let (list, database) = (stage.path("lists/list"), stage.path("a.db").display().to_string());
+    let script = "import shutil, sqlite3, sys\nconnection = sqlite3.connect(sys.argv[1])\n\
+                  try: connection.execute('SELECT * FROM missing')\nexcept sqlite3.Error: pass\n\
+                  connection.close()\nshutil.rmtree(sys.argv[2])\nsys.exit(7)";
+    let lists = stage.path("lists").display().to_string();
+    let command = ["python3", "-c", script, &database, &lists];
+    let output = fed(stage.shim(&["--log", &list.display().to_string()], &command), "");
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(7), "{said}");
+    assert!(said.contains("cannot write") && said.contains("connections: 1, "), "{said}");
+
+    let output = fed(stage.shim(&[], &["./missing"]), "");
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("there is no command `./missing`") && !said.contains("redirected"), "{said}");
 }

@@ -150,11 +150,11 @@ fn foreign(path: &Path, brings: Brings) -> Foreign {
     Foreign { what, change: change.to_string(), linked: Linked::Elsewhere }
 }
 
-/// The path of a command.
+/// The path of a command that there is.
 pub fn program(name: impl AsRef<OsStr>) -> Option<PathBuf> {
     let name = name.as_ref();
     if name.as_bytes().contains(&b'/') {
-        return Some(PathBuf::from(name));
+        return Some(PathBuf::from(name)).filter(|path| path.is_file());
     }
     let paths = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&paths).map(|dir| dir.join(name)).find(|path| path.is_file())

@@ -68,6 +68,13 @@ pub enum Verdict {
 }
 
 impl Verdict {
+    /// Whether a check that nothing is slower fails: it is slower, or cannot be compared.
+    pub fn fails_if_slower(&self) -> bool {
+        matches!(self, Verdict::Slower | Verdict::NotComparable(_))
+    }
+}
+
+impl Verdict {
     /// Whether the word claims that the arms differ.
     pub fn is_difference(&self) -> bool {
         matches!(self, Verdict::Faster | Verdict::Slower | Verdict::SlightlyFaster | Verdict::SlightlySlower)

@@ -14,7 +14,9 @@ const NEAR: f64 = 1.15;
 pub fn sentence(saved: &Saved, of: &Of, (arm, found): (usize, f64)) -> String {
     let bounds = recorded(&saved.bounds);
     let is_near = |probe: &&Probe| {
-        probe.arm == arm && probe.seen == Some(ProbeResult::Misses) && probe.at().is_some_and(|at| above(at, found))
+        probe.arm == arm
+            && probe.seen == Some(ProbeResult::Misses)
+            && probe.at().is_some_and(|at| is_above(of, at, found))
     };
     let mut above: Vec<(f64, Option<String>)> =
         saved.probes.iter().filter(is_near).filter_map(|probe| Some((probe.at()?, wrong(probe, &bounds)))).collect();
@@ -78,8 +80,10 @@ fn most<'p>(missed: &[&'p Probe], what: &str, holds: impl Fn(&Probe) -> bool) ->
     Some((format!("Of {} that missed, {} {what}", counted(missed.len(), "probe"), found.len()), last))
 }
 
-fn above(at: f64, found: f64) -> bool {
-    at > found && at <= found * NEAR
+/// Right above: of numbers, always the next one.
+fn is_above(of: &Of, at: f64, found: f64) -> bool {
+    let most = if of.is_rate() { found * NEAR } else { (found * NEAR).max(found + 1.0) };
+    at > found && at <= most
 }
 
 /// In which way the answers of a probe were wrong.
@@ -126,6 +130,16 @@ mod tests {
         assert_eq!(said(vec![missed(120.0, 0.5), missed(95.0, 0.5)]), "");
         assert_eq!(said(vec![missed(103.0, 0.0), missed(104.0, 0.02)]), "", "one of two is no majority");
         assert_eq!(said(vec![Probe { values: vec![], ..missed(103.0, 0.0) }]), "");
+    }
+
+    #[test]
+    fn right_above_a_number_is_the_next_one() {
+        let probe = Probe { number: Some(4), rate_per_s: None, ..missed(0.0, 0.2) };
+        let bounds = ["response_ns_p99<=50ms", "failed<=0.1%"].map(str::to_string).to_vec();
+        let of = Saved { of: "clients".to_string(), bounds, ..saved(vec![arm("A", "durable")], &[&[Some(3.0)]]) };
+        let said = |probe| sentence(&Saved { probes: vec![probe], ..of.clone() }, &of.of(), (0, 3.0));
+        assert!(said(probe.clone()).starts_with(" At 4 clients 20.0 %"), "{}", said(probe.clone()));
+        assert_eq!(said(Probe { number: Some(5), ..probe }), "");
     }
 
     fn differs(rate: f64) -> Probe {

@@ -56,7 +56,8 @@ pub fn estimate(saved: &Saved, arm: usize) -> Estimate {
 /// The interval with its upper end raised: each value is the lower end of a bracket, low by up to a step in every round.
 fn up_to_a_step(saved: &Saved, interval: Interval) -> Interval {
     let high = interval.high * STEP;
-    Interval { high: if saved.of().is_rate() { high } else { high.floor() }, ..interval }
+    // Where more was tried, it missed: only an open interval ends at the greatest number.
+    Interval { high: if saved.of().is_rate() { high } else { high.floor().min(MOST) }, ..interval }
 }
 
 /// Whether a number is the greatest that is tried: the true one may be greater.
@@ -185,6 +186,9 @@ mod tests {
         };
         assert_eq!(why(&clients), "more than 1,024 were not tried");
         assert!(estimate(&clients, 1).is_open && !estimate(&clients, 0).is_open);
+        let many = Saved { of: "clients".to_string(), ..saved(arms(), &[&[Some(1_010.0); 6], &most]) };
+        let high = estimate(&many, 0).interval.map(|interval| interval.high);
+        assert_eq!(high, Some(MOST), "that number was tried, and missed");
         assert_eq!(why(&saved(arms(), &[&few, &most])), "faster", "a rate may be of any size");
         let services = Saved { service: true, ..saved(arms(), &[&few, &few]) };
         assert!(why(&services).contains("contend http A B"));

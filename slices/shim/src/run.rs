@@ -33,7 +33,7 @@ pub struct Asked<'a> {
 }
 
 fn say(text: &str) {
-    contend::tell!("contend: {text}");
+    contend::cli::say(&format!("contend: {text}"), "  ");
 }
 
 fn sentence(foreign: &Foreign) -> String {
@@ -61,6 +61,9 @@ pub fn run(asked: &Asked<'_>, stop: &AtomicBool) -> Result<u8> {
         bail!(sentence(&foreign));
     }
     let library = library()?;
+    if let Some(path) = asked.log {
+        write_list(path, "").with_context(|| format!("cannot write {}", path.display()))?;
+    }
     // Only this user may enter the directory.
     let dir = tempfile::Builder::new().prefix("contend-shim-").tempdir().context("cannot write the settings")?;
     fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o700))?;
@@ -74,7 +77,8 @@ pub fn run(asked: &Asked<'_>, stop: &AtomicBool) -> Result<u8> {
     command.args(&asked.command[1..]).env(VARIABLE, dir.path()).env("LD_PRELOAD", preload(&library));
     let child = command.spawn().with_context(|| format!("cannot start {name}"))?;
     let status = attend(child, &mut lookout, stop)?;
-    end(&fs::read_to_string(&journal).unwrap_or_default(), asked.log)?;
+    // What a process that was killed wrote last may end inside a character.
+    end(&String::from_utf8_lossy(&fs::read(&journal).unwrap_or_default()), asked.log);
     let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal)).unwrap_or(0);
     Ok(u8::try_from(code).unwrap_or(u8::MAX))
 }
@@ -176,11 +180,15 @@ fn attend(mut child: Child, lookout: &mut Lookout, stop: &AtomicBool) -> Result<
     }
 }
 
-fn end(journal: &str, log: Option<&Path>) -> Result<()> {
+/// Says what there is to say, all of it even if the list cannot be written.
+fn end(journal: &str, log: Option<&Path>) {
     let told = told::read(journal);
-    match log {
-        Some(path) => write_list(path, &told.list()).with_context(|| format!("cannot write {}", path.display()))?,
-        None => contend::ui::tell(&told.list()),
+    let unwritten = log.and_then(|path| Some((path, write_list(path, &told.list()).err()?)));
+    if let Some((path, why)) = &unwritten {
+        say(&format!("cannot write {}: {why}", path.display()));
+    }
+    if log.is_none() || unwritten.is_some() {
+        contend::ui::tell(&told.list());
     }
     let width = contend::cli::style().width;
     contend::ui::tell(&told.slowest(width));
@@ -190,5 +198,4 @@ fn end(journal: &str, log: Option<&Path>) -> Result<()> {
     } else {
         say(&told.sentence());
     }
-    Ok(())
 }

@@ -6,7 +6,6 @@ use anyhow::{Context, Result, anyhow, ensure};
 use clap::{ArgMatches, Args, Command, FromArgMatches, ValueHint};
 use contend::cli::{INVALID, OK, print, read_text, style};
 use contend::slice::Form;
-use contend_stats::verdict::Verdict;
 use std::path::PathBuf;
 
 pub const FORM: Form = Form { verb: "compare", chosen_by: "csv", options, run };
@@ -77,6 +76,6 @@ fn run(matches: &ArgMatches) -> Result<u8> {
         true => serde_json::to_string_pretty(&comparison)? + "\n",
         false => render_text(&comparison, style()),
     })?;
-    let is_slower = comparison.comparisons.iter().any(|one| one.comparison.verdict == Verdict::Slower);
-    Ok(if is_slower && matches.get_flag("fail_if_slower") { INVALID } else { OK })
+    let fails = comparison.comparisons.iter().any(|one| one.comparison.verdict.fails_if_slower());
+    Ok(if fails && matches.get_flag("fail_if_slower") { INVALID } else { OK })
 }

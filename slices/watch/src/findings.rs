@@ -5,7 +5,7 @@ use crate::finding::{Case, Finding, Kind, REFUSAL_NS};
 use crate::hold::{End, GAP_NS_MIN, Gap, KeptOut, LONG_NS_MIN, PAUSES_NS_MIN, Wait};
 use crate::lock::Lock;
 use crate::moment::Moment;
-use crate::tally::{Sums, Tally, Times};
+use crate::tally::{Refused, Sums, Tally, Times};
 use crate::target::Sample;
 use crate::timeline::Timeline;
 use std::collections::{BTreeMap, BTreeSet};
@@ -46,10 +46,12 @@ pub fn findings(timeline: &Timeline, samples: &[Vec<Sample>]) -> Vec<Finding> {
         for pid in view.pids() {
             let outside = view.program_holds_lock(pid);
             let is_outside = outside.is_some() || of_now.iter().any(|of| is_idle(of, pid));
+            let [read_before, fresh] = view.refused(pid);
             let cases = [
                 outside,
                 view.long_transaction(pid).filter(|_| !is_outside || view.works_more(pid)),
-                view.refused(pid),
+                read_before,
+                fresh,
                 view.timeout_too_short(pid),
                 view.starvation(pid),
                 view.readers_block_writer(pid),
@@ -186,26 +188,32 @@ impl<'t> View<'t> {
         (holds > 0 && may_wait).then(|| Case::of_longest(kind, &tally.long))
     }
 
-    /// Refused without a retry: the cause, as far as it can be known.
-    fn refused(&self, pid: u32) -> Option<Case> {
-        let tally = self.tallies.get(&pid)?;
-        let Tally { refused_after_read: after_read, refused_fresh: fresh, read_ns_max, .. } = tally;
-        let refused = after_read.count + fresh.count;
-        if refused == 0 {
-            return None;
-        }
-        let is_read = after_read.count > 0;
-        let example = if is_read { after_read } else { fresh }.example.as_ref();
-        let (holder, holder_sql) = example.map_or((None, None), |wait| (wait.holder, wait.holder_sql.clone()));
-        let kind = if !tally.sees_refused {
-            Kind::RefusedAtOnce { refused, holder }
-        } else if is_read {
-            let (refused, outdated, longest_ns) = (after_read.count, after_read.outdated, *read_ns_max);
-            Kind::ReadThenWrite { refused, outdated, longest_ns, holder, holder_sql }
-        } else {
-            Kind::NoBusyTimeout { refused, holder, holder_sql }
+    /// Refused without a retry, after a read and without one: both causes, as far as they can be known.
+    fn refused(&self, pid: u32) -> [Option<Case>; 2] {
+        let Some(tally) = self.tallies.get(&pid) else { return [None, None] };
+        let Tally { refused_after_read: after_read, refused_fresh: fresh, .. } = tally;
+        let case = |of: &Refused, count: u64, kind: &dyn Fn(Option<u32>, Option<String>) -> Kind| {
+            let (holder, sql) = of.example.as_ref().map_or((None, None), |wait| (wait.holder, wait.holder_sql.clone()));
+            (count > 0).then(|| Case::of_wait(kind(holder, sql), of.example.as_ref()))
         };
-        Some(Case::of_wait(kind, example))
+        if !tally.sees_refused {
+            let (of, refused) = (if after_read.count > 0 { after_read } else { fresh }, after_read.count + fresh.count);
+            return [case(of, refused, &|holder, _| Kind::RefusedAtOnce { refused, holder }), None];
+        }
+        let (outdated, longest_ns) = (after_read.outdated, tally.read_ns_max);
+        let read_before = case(after_read, after_read.count, &|holder, holder_sql| Kind::ReadThenWrite {
+            refused: after_read.count,
+            outdated,
+            longest_ns,
+            holder,
+            holder_sql,
+        });
+        let at_once = case(fresh, fresh.count, &|holder, holder_sql| Kind::NoBusyTimeout {
+            refused: fresh.count,
+            holder,
+            holder_sql,
+        });
+        [read_before, at_once]
     }
 
     /// Whether a process worked under the lock in some of its transactions, and for longer than it paused in others.
@@ -310,10 +318,8 @@ impl<'t> View<'t> {
         let closed = self.sums.iter().map(|(&pid, sums)| (pid, sums.did_not_stay(is_open(pid))));
         let closed: BTreeMap<u32, u64> = closed.filter(|(_, count)| *count > 0).collect();
         // Of a process whose calls are seen, each connection is.
-        let is_counted = |pid: u32| {
-            let sums = self.sums[&pid];
-            self.timeline.visible.contains_key(&pid) && sums.closed >= sums.by_locks(is_open(pid))
-        };
+        let is_counted =
+            |pid: u32| self.timeline.visible.contains_key(&pid) && self.sums[&pid].is_counted(is_open(pid));
         let at_least = !closed.keys().all(|pid| is_counted(*pid));
         let connects: u64 = closed.values().sum();
         let per_s = connects * SECOND / self.watched_ns();

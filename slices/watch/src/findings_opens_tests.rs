@@ -65,6 +65,31 @@ fn connections_of_a_process_without_visible_calls_are_counted_by_locks_as_a_leas
     assert!(said.evidence.starts_with("At least 10 connections a second by app (9)."), "{said:?}");
 }
 
+/// Descriptors are counted less often than locks: the calls were seen all the same.
+#[test]
+fn connections_that_locks_show_before_descriptors_are_counted_are_no_least_number() {
+    let mut watched = Watched::new();
+    watched.opens(0..200, ONE);
+    for n in 0..200 {
+        watched.lock(50 * n, ONE, Lock::Connected, Change::Taken(Mode::Shared));
+        watched.lock(50 * n + 20, ONE, Lock::Connected, Change::Released);
+    }
+    let found = watched.found(10_000);
+    let [Kind::OpenCloseChurn { per_s: 20, at_least: false, .. }] = kinds(&found)[..] else { panic!("{found:#?}") };
+}
+
+/// A pool from before the watch: which of the descriptors are new cannot be seen.
+#[test]
+fn beside_connections_from_before_the_watch_the_others_are_a_least_number() {
+    let mut watched = Watched::new();
+    watched.opens(0..10, ONE);
+    watched.has_open(ONE, 50);
+    watched.opens(10..200, ONE);
+    watched.has_open(ONE, 50);
+    let found = watched.found(10_000);
+    let [Kind::OpenCloseChurn { per_s: 15, at_least: true, .. }] = kinds(&found)[..] else { panic!("{found:#?}") };
+}
+
 /// Workers that start together and keep their connections.
 #[test]
 fn connections_that_stay_open_are_no_churn() {

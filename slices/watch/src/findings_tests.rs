@@ -464,3 +464,25 @@ fn a_snapshot_that_is_too_old_is_known_by_the_lock_that_the_call_had() {
         panic!("{found:#?}")
     };
 }
+
+#[test]
+fn refusals_after_a_read_and_without_one_are_both_found() {
+    let mut watched = Watched::new();
+    watched.takes(100, WAITER);
+    watched.reads(110, ONE);
+    watched.begins(120, ONE, "INSERT INTO t VALUES (1)");
+    watched.lock(120, ONE, Lock::WalWrite, Change::Refused(Mode::Alone));
+    watched.ends(121, ONE, 5);
+    watched.lock(130, ONE, Lock::Read(1), Change::Released);
+    for at in [200, 210] {
+        watched.begins(at, TWO, "UPDATE t SET v = 1");
+        watched.lock(at, TWO, Lock::WalWrite, Change::Refused(Mode::Alone));
+        watched.ends(at + 1, TWO, 5);
+    }
+    let found = watched.found(1_000);
+    let of_one: Vec<&Kind> = found.iter().filter(|of| of.pid == ONE.pid).map(|of| &of.case.kind).collect();
+    let [Kind::ReadThenWrite { refused: 1, .. }, Kind::NoBusyTimeout { refused: 2, holder: Some(8), .. }] = of_one[..]
+    else {
+        panic!("{found:#?}")
+    };
+}

@@ -10,6 +10,9 @@ use procfs::{FromBufRead, LockKind};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
+/// Time between two looks for processes that have ended.
+const LOOK_NS: u64 = 1_000_000_000;
+
 /// The polling source.
 pub struct Sampled {
     databases: Vec<Database>,
@@ -18,13 +21,15 @@ pub struct Sampled {
     held: Held,
     /// [`Database::commit_mark`] of the databases that had a writer then.
     marks: BTreeMap<usize, Vec<u8>>,
+    /// When it last looked for processes that have ended, whose numbers others may get.
+    looked_ns: u64,
 }
 
 type Held = BTreeMap<(usize, u32, Lock), Mode>;
 
 impl Sampled {
     pub fn new(databases: Vec<Database>) -> Sampled {
-        Sampled { databases, processes: Processes::default(), held: Held::new(), marks: BTreeMap::new() }
+        Sampled { databases, processes: Processes::default(), held: Held::new(), marks: BTreeMap::new(), looked_ns: 0 }
     }
 
     pub fn databases(&self) -> &[Database] {
@@ -41,6 +46,10 @@ impl Sampled {
     /// `/proc/locks` cannot be read.
     pub fn poll(&mut self, now_ns: u64) -> Result<Vec<Event>> {
         self.databases.iter_mut().for_each(|database| _ = database.look_again());
+        if now_ns >= self.looked_ns + LOOK_NS {
+            self.looked_ns = now_ns;
+            self.processes.look_for_ended();
+        }
         let text = fs::read_to_string("/proc/locks").context("cannot read /proc/locks")?;
         let mut held = Held::new();
         for lock in posix_locks(&text)? {

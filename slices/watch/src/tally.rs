@@ -38,6 +38,10 @@ pub struct Sums {
     pub opens: u64,
     /// How many of these have been closed, at least.
     pub closed: u64,
+    /// Descriptors of the file when they were last counted.
+    pub descriptors: u64,
+    /// Whether it had connections from before the watch: they hide as many that are closed.
+    pub open_before: bool,
 }
 
 impl Sums {
@@ -51,7 +55,14 @@ impl Sums {
     /// Counts connections that have been closed: the process has the file open by no more than these descriptors, and each
     /// connection needs one. It may have more, of connections from before the watch.
     pub fn has_open(&mut self, descriptors: usize) {
-        self.closed = self.closed.max(self.opens.saturating_sub(descriptors as u64));
+        self.descriptors = descriptors as u64;
+        self.open_before |= self.descriptors > self.opens;
+        self.closed = self.closed.max(self.opens.saturating_sub(self.descriptors));
+    }
+
+    /// Whether the calls explain each connection that the locks show, and none is hidden by one from before.
+    pub fn is_counted(&self, is_open: bool) -> bool {
+        !self.open_before && self.opens.saturating_sub(self.descriptors) >= self.by_locks(is_open)
     }
 
     /// Number of connections that did not stay open, at least. `is_open`: whether one is connected to the log now.

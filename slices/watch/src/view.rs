@@ -1,6 +1,6 @@
 //! The state of a watch as plain rows, for the screen, the lines and the summary.
 
-use crate::hold::{End, Hold};
+use crate::hold::{End, Hold, Wait};
 use crate::hot::is_hot;
 use crate::journal::Journal;
 use crate::lock::{Lock, Mode};
@@ -229,6 +229,12 @@ fn oldest_reader(timeline: &Timeline, database: usize, state: &State) -> Option<
     Some(Reader { pid: hold.who.pid, held_ns: hold.ns(timeline.now_ns), behind_frames })
 }
 
+/// How long that connection of a process has waited that waits for longest.
+fn longest_wait_ns(timeline: &Timeline, database: usize, pid: u32) -> Option<u64> {
+    let is_its = |wait: &&Wait| wait.database == database && wait.who.pid == pid && wait.end == End::Open;
+    timeline.waiting().filter(is_its).map(|wait| timeline.now_ns.saturating_sub(wait.from_ns)).max()
+}
+
 /// With `is_wal`, a connection holds SHARED as long as it is open, and its read lock is in the `-shm` file.
 fn rows(watch: &Watch, rates: &Rates, database: usize, is_wal: bool) -> Vec<Row> {
     let timeline = &watch.timeline;
@@ -248,8 +254,6 @@ fn rows(watch: &Watch, rates: &Rates, database: usize, is_wal: bool) -> Vec<Row>
             .held()
             .filter(|hold| hold.database == database && hold.who.pid == pid)
             .max_by_key(|hold| strength(hold, is_wal));
-        let wait =
-            timeline.waiting().find(|wait| wait.database == database && wait.who.pid == pid && wait.end == End::Open);
         let named = names.get(&pid);
         // That of the writer, if it is known which thread that is.
         let writer = strongest.filter(|hold| hold.lock.is_writers()).map(|hold| hold.who.tid);
@@ -261,7 +265,7 @@ fn rows(watch: &Watch, rates: &Rates, database: usize, is_wal: bool) -> Vec<Row>
             program: named.map_or("?".to_string(), |named| shown(&named.program)),
             command: named.map_or(String::new(), |named| shown(&named.command)),
             holds: strongest.map(|hold| (in_words(hold, is_wal), hold.ns(timeline.now_ns))),
-            waits_ns: wait.map(|wait| timeline.now_ns.saturating_sub(wait.from_ns)),
+            waits_ns: longest_wait_ns(timeline, database, pid),
             writes_per_s: per_s(part.writes),
             refusals_per_s: sees_refusals.then(|| per_s(part.refusals)),
             write_permille: (1000 * part.write_ns / ns).min(1000),
@@ -352,4 +356,22 @@ fn strip(timeline: &Timeline, database: usize, columns: usize, column_ns: u64) -
         }
     }
     parts.into_iter().map(|part| part.into_iter().max_by_key(|(_, ns)| *ns).map(|(pid, _)| pid)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::{Event, What, Who};
+    use crate::lock::{Change, Lock, Mode};
+
+    #[test]
+    fn a_process_waits_as_long_as_the_connection_that_waits_for_longest() {
+        let mut timeline = Timeline::new(1, true);
+        for (ms, tid) in (100..2_095).step_by(50).map(|ms| (ms, 72)).chain([(2_095, 71), (2_100, 72)]) {
+            let what = What::Lock { database: 0, lock: Lock::WalWrite, change: Change::Refused(Mode::Alone) };
+            timeline.apply(&Event { at_ns: ms * 1_000_000, who: Who { pid: 7, tid }, what });
+        }
+        assert_eq!(longest_wait_ns(&timeline, 0, 7), Some(2_000_000_000));
+        assert_eq!((longest_wait_ns(&timeline, 1, 7), longest_wait_ns(&timeline, 0, 8)), (None, None));
+    }
 }

@@ -153,11 +153,14 @@ fn evidence(finding: &Finding, who: &str, name: &dyn Fn(u32) -> String) -> Strin
             format!("{refused}, none tried again.{then} Which of two causes it is cannot be seen without statements.")
         }
         Kind::TimeoutTooShort { gave_up, longest_ns, holder, holder_sql, held_ns_max } => {
-            let (tried, count, held) = (time(*longest_ns), times(*gave_up), time(*held_ns_max));
+            let (tried, count) = (time(*longest_ns), times(*gave_up));
+            // The hold of a lock that is not the writer's, such as that of a last close, is not measured.
+            let held = match held_ns_max {
+                0 => String::new(),
+                ns => format!(" Another connection held the lock for up to {}.", time(*ns)),
+            };
             let then = had(pid, *holder, holder_sql.as_deref(), name);
-            format!(
-                "It tried for up to {tried} and stopped, {count}. Another connection held the lock for up to {held}.{then}"
-            )
+            format!("It tried for up to {tried} and stopped, {count}.{held}{then}")
         }
         Kind::Starvation { holder, holder_sql, held_permille, waited_ns, had_ns, gave_up } => {
             let (holder, share, count) = (name(*holder), percent(*held_permille), times(*gave_up));

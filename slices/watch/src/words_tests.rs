@@ -80,3 +80,16 @@ fn waits_of_microseconds_are_no_news() {
     assert_eq!(end(left_open(25_000_000, false)), " app (9) waited 25.0 ms for the lock.");
     assert_eq!(end(left_open(25_000_000, true)), " app (9) waited 25.0 ms for the lock and gave up.");
 }
+
+#[test]
+fn a_hold_that_was_not_measured_is_left_out() {
+    let said = |held_ns_max| {
+        let (gave_up, longest_ns) = (1, 1_000_000_000);
+        let kind = Kind::TimeoutTooShort { gave_up, longest_ns, holder: None, holder_sql: None, held_ns_max };
+        let case = Case::of_process(kind);
+        let finding = Finding { database: 0, pid: 7, case, cost_ns: 0, seen_ns: None, further: None };
+        words(&finding, &|pid| pid.to_string(), &|tid| tid.to_string()).evidence
+    };
+    assert!(said(2_000_000_000).contains("Another connection held the lock for up to 2.00 s."));
+    assert!(!said(0).contains("held the lock for up to"), "{}", said(0));
+}

@@ -30,7 +30,7 @@ pub struct RecordComparison {
     pub a: RecordName,
     pub b: RecordName,
     pub method: &'static str,
-    /// Name of the study's headline, which [`RecordComparison::is_slower`] is about.
+    /// Name of the study's headline, which [`RecordComparison::fails_if_slower`] is about.
     pub headline: String,
     /// Why there are no verdicts; empty if the records are comparable.
     pub differences: Vec<String>,
@@ -85,9 +85,9 @@ pub struct ComparedRow {
 }
 
 impl RecordComparison {
-    /// Whether the headline of a contender is slower in B.
-    pub fn is_slower(&self) -> bool {
-        self.rows.iter().any(|row| row.metric == self.headline && row.comparison.verdict == Verdict::Slower)
+    /// Whether a check that nothing is slower fails: the headline of a contender is slower in B, or has no word.
+    pub fn fails_if_slower(&self) -> bool {
+        self.rows.iter().any(|row| row.metric == self.headline && row.comparison.verdict.fails_if_slower())
     }
 }
 

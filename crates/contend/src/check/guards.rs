@@ -88,7 +88,8 @@ pub fn totals(reported: &[Facts], counted: Totals) -> Option<Reason> {
 pub fn exhausted(reported: &[Facts]) -> Option<Reason> {
     let clients: u64 = reported.iter().filter_map(|f| fact(f, "exhausted")).filter_map(|n| n.parse::<u64>().ok()).sum();
     (clients > 0).then(|| {
-        Invalid::Exhausted.because(format!("{clients} clients ran out of their plan before the window was over"))
+        let who = if clients == 1 { "1 client".to_string() } else { format!("{clients} clients") };
+        Invalid::Exhausted.because(format!("{who} ran out of planned operations before the window was over"))
     })
 }
 
@@ -318,6 +319,14 @@ mod tests {
             ..ClientTally::default()
         };
         [(7, tally)].into()
+    }
+
+    #[test]
+    fn clients_without_further_operations_are_counted() {
+        let reported = |count: &str| exhausted(&[vec![("exhausted".to_string(), count.to_string())]]);
+        assert!(reported("1").expect("a reason").detail.starts_with("1 client ran out of planned operations"));
+        assert!(reported("2").expect("a reason").detail.starts_with("2 clients ran out"));
+        assert_eq!(reported("0"), None);
     }
 
     #[test]

@@ -17,14 +17,14 @@ use std::path::{Path, PathBuf};
   contend compare results/A results/B        two records of the same study
 
 Exit status: 0 compared, whatever the words are; 1 nothing could be compared, or with
---fail-if-slower something is slower; 2 usage. To fail a build, better use
+--fail-if-slower something is slower or cannot be compared; 2 usage. To fail a build, better use
 `contend gate`: all its answers together are wrong in at most one of a hundred, and
 `cannot tell` is not a pass there.")]
 pub(super) struct CompareArgs {
     /// Directories of two records: first the baseline, then the one to judge
     #[arg(value_hint = ValueHint::DirPath, num_args = 2, required = true)]
     records: Vec<PathBuf>,
-    /// Exit with status 1 if something is slower: the headline of a contender, or a variant of --csv
+    /// Exit with status 1 if something is slower or cannot be compared: the headline of a contender, or a variant of --csv
     #[arg(long, display_order = 99)]
     fail_if_slower: bool,
     /// Print JSON instead of text
@@ -36,7 +36,7 @@ pub(super) fn compare(args: &CompareArgs) -> Result<u8> {
     let (text, compared) = records(args)?;
     print(&text)?;
     let all = || compared.parts.iter().map(|part| &part.comparison);
-    let fails = args.fail_if_slower && all().any(RecordComparison::is_slower);
+    let fails = args.fail_if_slower && all().any(RecordComparison::fails_if_slower);
     Ok(if fails || all().all(|comparison| comparison.rows.is_empty()) { INVALID } else { OK })
 }
 

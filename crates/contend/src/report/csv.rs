@@ -6,7 +6,7 @@
 //! `latencies.csv` has response times by outcome; those of `timeout` and `unknown` are lower bounds.
 
 use crate::analysis::Findings;
-use crate::analysis::metric::table::{Part, Row, TABLE};
+use crate::analysis::metric::table::{COLUMNS, Part, Row, TABLE};
 use crate::analysis::tally::Counts;
 use crate::analysis::trial::{GroupRow, Measure, Numbers, Scope, TrialRow};
 use crate::outcome::Outcome;
@@ -29,12 +29,10 @@ pub fn trials(findings: &Findings<'_>) -> Result<String> {
 }
 
 fn trial_head(findings: &Findings<'_>, axes: &BTreeSet<&String>) -> Vec<String> {
-    let owned = |names: &[&str]| names.iter().map(|n| (*n).to_string()).collect::<Vec<_>>();
-    let mut head = owned(&["study", "variant", "trial", "profile", "contender", "engine", "tier", "driver", "model"]);
-    head.extend(owned(&["tier_known", "tier_power_cuts"]));
-    head.extend(owned(&["load_model", "clients"]));
+    let [of_contender, of_trial] = COLUMNS.map(|names| names.split(' ').map(str::to_string));
+    let mut head: Vec<String> = of_contender.collect();
     head.extend(axes.iter().map(|name| format!("axis_{name}")));
-    head.extend(owned(&["round", "valid", "reason", "marks", "elapsed_ns"]));
+    head.extend(of_trial);
     head.extend(listed().map(|row| row.name.clone()));
     head.extend(findings.study.metrics.iter().map(|m| m.name.clone()));
     head

@@ -29,6 +29,9 @@ fn check_metric_name(name: &str, earlier: &[OwnMetric]) -> Result<(), String> {
     if metric::exists(earlier, name) || table::row(name).is_some() {
         return Err(format!("there is already a metric `{name}`"));
     }
+    if table::COLUMNS.iter().any(|names| names.split(' ').any(|column| column == name)) || name.starts_with("axis_") {
+        return Err(format!("`{name}` is another column of trials.csv; choose another name"));
+    }
     Ok(())
 }
 

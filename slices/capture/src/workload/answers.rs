@@ -97,8 +97,14 @@ impl LockErrors {
             }),
             text(label)
         );
+        let is_none = least == count;
         let count = whole(count as u64);
         let all_gone = match least {
+            _ if is_none && least > 0 => {
+                format!(
+                    "No: all {count} lock errors came at once: SQLite does not wait there, whatever the busy timeout."
+                )
+            }
             0 => format!(
                 "Yes: {label} would have removed {count} of {count} lock errors (at least {{this.{removed}}} with 95 % confidence, if failures are independent)."
             ),
@@ -426,6 +432,9 @@ mod tests {
         errors.write_answer(&mut timeout, "a busy timeout", true);
         assert!(timeout.contains("min(1060, max(min(1000, 1000 * floor("), "{timeout}");
         assert!(timeout.contains("only-against = \"Not all: 1,000 of 1,060 lock errors came at once"), "{timeout}");
+        let (all, mut timeout) = (LockErrors { never_waited: count, ..errors }, String::new());
+        all.write_answer(&mut timeout, "a busy timeout", true);
+        assert!(timeout.contains("only-against = \"No: all 1,060 lock errors came at once"), "{timeout}");
     }
 
     #[test]

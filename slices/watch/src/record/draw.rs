@@ -3,6 +3,7 @@
 use super::saved::{Saved, SavedDatabase};
 use crate::words::{bytes, time};
 use anyhow::{Context, Result};
+use contend::report::content::axes::{linear_axis, trimmed};
 use contend::report::document::{Axis, Block, Lines, Point, Series, Tick};
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -115,9 +116,7 @@ pub fn syncs(saved: &Saved, database: &SavedDatabase, syncs: &Syncs) -> Lines {
             series.push((number, name(database, process.pid), points));
         }
     }
-    lines("Syncs: part of the time in which a process waited for the disk, per cent", end_ns, series, &|v| {
-        format!("{v:.0} %")
-    })
+    lines("Syncs: part of the time in which a process waited for the disk", end_ns, series, &percent)
 }
 
 /// Size of the log over time: the bytes of the database, and of the log, and frames that no checkpoint has copied.
@@ -152,7 +151,6 @@ pub fn clients(saved: &Saved, looks: &Maxima) -> Vec<Block> {
 
 fn lines(title: &str, end_ns: f64, series: Vec<Numbered>, shown: &dyn Fn(f64) -> String) -> Lines {
     let max = series.iter().flat_map(|(_, _, points)| points).map(|(_, y)| *y).fold(0.0, f64::max);
-    let high = if max > 0.0 { max * 1.05 } else { 1.0 };
     let point = |x: f64, y: f64| Point { x, y: Some(y), weak: false, tip: format!("{}: {}", seconds(x), shown(y)) };
     let series = series.into_iter().map(|(number, label, points)| Series {
         series: number,
@@ -169,7 +167,7 @@ fn lines(title: &str, end_ns: f64, series: Vec<Numbered>, shown: &dyn Fn(f64) ->
             high: end_ns.max(1.0),
             ticks: ticks(0.0, end_ns, &seconds),
         },
-        y: Axis { label: String::new(), log: false, low: 0.0, high, ticks: ticks(0.0, high, shown) },
+        y: linear_axis(max, shown),
         series: series.collect(),
         small: false,
         in_text: false,
@@ -203,7 +201,25 @@ pub fn name(database: &SavedDatabase, pid: u32) -> String {
     found.map_or(format!("process {pid}"), |process| format!("{} ({pid})", process.program))
 }
 
+/// With decimals below one percent.
+fn percent(value: f64) -> String {
+    format!("{} %", trimmed((value * 1000.0).round() / 1000.0))
+}
+
 /// Bytes for people.
 fn size(count: f64) -> String {
     bytes(count.max(0.0) as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_shares_have_tick_marks_that_differ() {
+        let of = |share: f64| lines("syncs", SECOND, vec![(0, "app".to_string(), vec![(0.0, share)])], &percent);
+        let labels = |share: f64| of(share).y.ticks.into_iter().map(|tick| tick.label).collect::<Vec<_>>();
+        assert_eq!(labels(0.3), ["0", "0.1 %", "0.2 %", "0.3 %"]);
+        assert_eq!(labels(70.0), ["0", "20 %", "40 %", "60 %", "80 %"]);
+    }
 }

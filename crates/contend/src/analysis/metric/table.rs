@@ -130,6 +130,12 @@ pub static TABLE: LazyLock<Vec<Row>> = LazyLock::new(|| {
         .collect()
 });
 
+/// Columns of `trials.csv` before the metrics: of the trial's contender and load, then (after its axes) of the trial.
+pub const COLUMNS: [&str; 2] = [
+    "study variant trial profile contender engine tier driver model tier_known tier_power_cuts load_model clients",
+    "round valid reason marks elapsed_ns",
+];
+
 /// The metric of this name, without anything after a dot.
 pub fn row(name: &str) -> Option<&'static Row> {
     TABLE.iter().find(|row| row.name == name)

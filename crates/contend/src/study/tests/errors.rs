@@ -71,6 +71,8 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     ("axis = \"clients\"", "axis = \"profile\"", "axis = \"profile\""),
     ("axis = \"clients\"", "axis = \"synchronous\"", "axis = \"synchronous\""),
     ("name = \"failures\"", "name = \"planned\"", "name = \"planned\""),
+    ("name = \"failures\"", "name = \"marks\"", "name = \"marks\""),
+    ("name = \"failures\"", "name = \"axis_clients\"", "name = \"axis_clients\""),
     ("name = \"failures\"", "name = \"Fail rate\"", "name = \"Fail"),
     ("\"conflict / planned\"", "\"\"", "value = "),
     ("\"conflict / planned\"", "\"conflict / (planned\"", "value = "),
