@@ -7,12 +7,12 @@ use std::fs;
 
 /// The types of a record: source file, type, and where the fixture has a value of it, as file and keys.
 const TYPES: &[(&str, &str, &str)] = &[
-    ("record/model.rs", "StudyFile", ""),
+    ("record/model.rs", "StudyFile", "../examples/study.toml"),
     ("record/model.rs", "Run", "run.toml"),
     ("record/model.rs", "Instead", ""),
     ("record/model.rs", "Machine", "run.toml machine"),
     ("record/model.rs", "Disk", "run.toml disk"),
-    ("record/model.rs", "Mount", ""),
+    ("record/model.rs", "Mount", "../examples/run.toml disk mount"),
     ("contender.rs", "Contender", "run.toml study contenders"),
     ("contender.rs", "Resolved", "run.toml study contenders resolved"),
     ("contender.rs", "NullDriver", "run.toml study contenders resolved overhead"),
@@ -32,33 +32,33 @@ const TYPES: &[(&str, &str, &str)] = &[
     ("outcome/mark.rs", "Mark", ""),
     ("record/model.rs", "WorkerInfo", "trials/0001/trial.toml workers"),
     ("record/model.rs", "RoleClients", "trials/0001/trial.toml workers roles"),
-    ("record/server.rs", "ServerInfo", ""),
+    ("record/server.rs", "ServerInfo", "../examples/server.toml server"),
     ("record/server.rs", "Used", ""),
-    ("record/server.rs", "Syncs", ""),
-    ("record/server.rs", "ServerLockWaits", ""),
+    ("record/server.rs", "Syncs", "../examples/server.toml server syncs"),
+    ("record/server.rs", "ServerLockWaits", "../examples/server.toml server lock_waits"),
     ("record/model.rs", "InvariantResult", "trials/0001/trial.toml invariants"),
     ("record/model.rs", "Footprint", "trials/0001/trial.toml footprint"),
-    ("record/server.rs", "TableBytes", ""),
-    ("slices/powercut/src/results.rs", "Powercut", ""),
-    ("slices/powercut/src/results.rs", "Crashes", ""),
-    ("slices/powercut/src/results.rs", "Lie", ""),
+    ("record/server.rs", "TableBytes", "../examples/server.toml tables *"),
+    ("slices/powercut/src/results.rs", "Powercut", "../examples/powercut.toml powercut"),
+    ("slices/powercut/src/results.rs", "Crashes", "../examples/powercut.toml powercut crashes"),
+    ("slices/powercut/src/results.rs", "Lie", "../examples/powercut.toml powercut lies"),
     ("slices/powercut/src/results.rs", "KernelCuts", ""),
-    ("slices/powercut/src/results.rs", "Control", ""),
-    ("slices/powercut/src/results.rs", "Failing", ""),
-    ("slices/limit/src/saved.rs", "Saved", ""),
-    ("slices/limit/src/saved.rs", "Budget", ""),
-    ("slices/limit/src/saved.rs", "Arm", ""),
-    ("slices/limit/src/saved.rs", "Relaxed", ""),
-    ("slices/limit/src/saved.rs", "Capacity", ""),
-    ("slices/limit/src/saved.rs", "Probe", ""),
+    ("slices/powercut/src/results.rs", "Control", "../examples/powercut.toml powercut controls"),
+    ("slices/powercut/src/results.rs", "Failing", "../examples/powercut.toml powercut failing"),
+    ("slices/limit/src/saved.rs", "Saved", "../examples/limit.toml"),
+    ("slices/limit/src/saved.rs", "Budget", "../examples/limit.toml budget"),
+    ("slices/limit/src/saved.rs", "Arm", "../examples/limit.toml arms"),
+    ("slices/limit/src/saved.rs", "Relaxed", "../examples/limit.toml arms relaxed"),
+    ("slices/limit/src/saved.rs", "Capacity", "../examples/limit.toml capacities"),
+    ("slices/limit/src/saved.rs", "Probe", "../examples/limit.toml probes"),
     ("slices/limit/src/search.rs", "ProbeResult", ""),
-    ("slices/limit/src/judge.rs", "Thirds", ""),
-    ("slices/limit/src/growth.rs", "Growth", ""),
-    ("slices/limit/src/growth.rs", "Speeds", ""),
-    ("slices/limit/src/saved.rs", "Busy", ""),
-    ("slices/gate/src/saved.rs", "Gate", ""),
-    ("slices/gate/src/saved.rs", "Round", ""),
-    ("slices/gate/src/saved.rs", "Took", ""),
+    ("slices/limit/src/judge.rs", "Thirds", "../examples/limit.toml probes thirds"),
+    ("slices/limit/src/growth.rs", "Growth", "../examples/limit.toml probes log"),
+    ("slices/limit/src/growth.rs", "Speeds", "../examples/limit.toml probes speeds"),
+    ("slices/limit/src/saved.rs", "Busy", "../examples/limit.toml probes used"),
+    ("slices/gate/src/saved.rs", "Gate", "../examples/gate.toml"),
+    ("slices/gate/src/saved.rs", "Round", "../examples/gate.toml rounds"),
+    ("slices/gate/src/saved.rs", "Took", "../examples/gate.toml rounds a"),
 ];
 
 /// Longest example in a table.
@@ -164,24 +164,25 @@ fn unit(name: &str) -> &'static str {
     }
 }
 
-/// A value in the record of the newest format, as TOML; the first of a list.
+/// A value in the record of the newest format, or in a file of `examples`, as TOML.
 fn example(place: &str, field: &str) -> Option<String> {
-    let mut keys = place.split(' ');
-    let file = keys.next().filter(|file| !file.is_empty())?;
+    let mut keys: Vec<&str> = place.split(' ').chain([field]).collect();
+    let file = Some(keys.remove(0)).filter(|file| !file.is_empty())?;
     let text = fs::read_to_string(root().join("tests/fixtures/records/format-3").join(file)).expect("a fixture");
-    let mut at: toml::Value = toml::Value::Table(text.parse().expect("a table"));
-    for key in keys {
-        at = first(at.get(key)?.clone());
-    }
-    let value = first(at.get(field)?.clone());
-    let shown = (!value.is_table()).then(|| value.to_string().replace('\n', " "))?;
+    let shown = found(&toml::Value::Table(text.parse().expect("a table")), &keys)?.to_string().replace('\n', " ");
     Some(format!("`{}`", shown.replace('|', "\\|"))).filter(|shown| shown.len() <= EXAMPLE_MAX && shown != "`[]`")
 }
 
-fn first(value: toml::Value) -> toml::Value {
-    match value {
-        toml::Value::Array(all) if all.first().is_some_and(toml::Value::is_table) => all[0].clone(),
-        other => other,
+/// The first value below these keys that is no table; `*` is any key.
+fn found<'v>(value: &'v toml::Value, keys: &[&str]) -> Option<&'v toml::Value> {
+    match (value, keys) {
+        (toml::Value::Array(all), _) if all.first().is_some_and(toml::Value::is_table) => {
+            all.iter().find_map(|one| found(one, keys))
+        }
+        (toml::Value::Table(table), ["*", rest @ ..]) => table.values().find_map(|one| found(one, rest)),
+        (toml::Value::Table(table), [key, rest @ ..]) => found(table.get(*key)?, rest),
+        (other, []) => Some(other).filter(|other| !other.is_table()),
+        _ => None,
     }
 }
 
