@@ -90,8 +90,9 @@ for name, frames in (("dark", frames[:2]), ("light", frames)):
     (work / f"{name}.html").write_text(
         f"""<!doctype html><title>frames</title>{inner}<pre></pre>
 <script>addEventListener("message", ({{ data, source }}) => {{
-  const lines = data.complaints.map((line) => `COMPLAINT at ${{source.name}}, {name}: ${{line.replaceAll("\\n", " ")}}`);
-  document.querySelector("pre").append("\\n" + [...lines, `PROBED ${{source.name}}: ${{data.rules}} rules`].join("\\n") + "\\n");
+  const frame = [...document.querySelectorAll("iframe")].find((one) => one.contentWindow === source).name;
+  const lines = data.complaints.map((line) => `COMPLAINT at ${{frame}}, {name}: ${{line.replaceAll("\\n", " ")}}`);
+  document.querySelector("pre").append("\\n" + [...lines, `PROBED ${{frame}}: ${{data.rules}} rules`].join("\\n") + "\\n");
 }});</script>""")
 PYTHON
 for scheme in dark light; do
