@@ -1,8 +1,9 @@
 #!/bin/sh
-# Writes what searches found into docs/limits.md, each in place of the block of its name:
+# Writes what searches found into the page with the block of its name, in its place:
 #
 #   contend limit limits --quick --out results/limits
 #   taskset -c 0 contend limit limits --quick --out results/one
+#   contend limit async --quick --set part=files --of databases --bound 'response_ns_p95.read<=50ms' --out results/dbs
 #   contend limit tests/fixtures/limit/study.toml --rounds 6 --bound 'response_ns_p50<=60ms' --budget 5min --window 2s --out results/lock
 #   scripts/update-limits.sh results/limits limits results/one one-processor results/lock lock
 #
@@ -11,10 +12,10 @@ set -eu
 cd "$(dirname "$0")/.."
 [ $# -ge 2 ] || { echo "usage: $0 DIRECTORY BLOCK [DIRECTORY BLOCK]..." >&2; exit 2; }
 while [ $# -ge 2 ]; do
-    python3 - "$1" "$2" docs/limits.md <<'PYTHON'
+    python3 - "$1" "$2" <<'PYTHON'
 import pathlib, re, sys, tomllib
 
-record, name, page = pathlib.Path(sys.argv[1]), sys.argv[2], pathlib.Path(sys.argv[3])
+record, name = pathlib.Path(sys.argv[1]), sys.argv[2]
 search = tomllib.loads((record / "limit.toml").read_text())
 probes = search["probes"]
 disturbed = sum(probe.get("disturbed", False) for probe in probes)
@@ -23,7 +24,7 @@ if not search["complete"]:
 if disturbed * 4 > len(probes):
     sys.exit(f"{record}: {disturbed} of {len(probes)} probes were disturbed; run it again on a quieter machine")
 report = (record / "report.txt").read_text()
-found = re.search(r"^What is the highest rate.*?\n\n|^Up to what.*?\n\n", report[report.index("\n"):], re.M | re.S)
+found = re.search(r"^(?:What is the highest rate|With how many|Up to what).*?\n\n", report[report.index("\n"):], re.M | re.S)
 if not found:
     sys.exit(f"{record}/report.txt has no answer; `contend report {record}` writes it again")
 machine, disk = search["machine"], search.get("disk")
@@ -44,10 +45,12 @@ for word in block.split():
         line = ""
     line = f"{line} {word}".strip()
 lines.append(line)
-text = page.read_text()
 begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
-if text.count(begin) != 1 or text.count(end) != 1:
-    sys.exit(f"{page} has no block {name}")
+pages = [page for page in sorted(pathlib.Path("docs").glob("*.md")) if begin in page.read_text()]
+if len(pages) != 1 or end not in pages[0].read_text():
+    sys.exit(f"docs has no page, or several, with the block {name}")
+page = pages[0]
+text = page.read_text()
 head, rest = text.split(begin)
 _, tail = rest.split(end)
 body = "\n".join(lines) + "\n\n```text\n" + found.group(0).strip() + "\n```"

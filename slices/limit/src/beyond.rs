@@ -3,12 +3,9 @@
 use crate::bound::{Bound, recorded};
 use crate::failures;
 use crate::of::Of;
-use crate::saved::{Probe, Saved};
+use crate::saved::{NEAR, Probe, Saved};
 use crate::search::ProbeResult;
 use contend_stats::precision::counted;
-
-/// Probes up to this factor above the found value count as right above it.
-const NEAR: f64 = 1.15;
 
 /// ` At 103/s 4.10 % of the operations fail.`; empty unless most probes right above the found value missed for such a reason.
 pub fn sentence(saved: &Saved, of: &Of, (arm, found): (usize, f64)) -> String {
@@ -68,7 +65,7 @@ pub fn mostly_failed(saved: &Saved, arm: usize) -> Option<String> {
     Some(format!("{of}: at {at} {}; {}", failed(last, &bounds)?, failures::advice(saved.service)))
 }
 
-fn misses(saved: &Saved, arm: usize) -> Vec<&Probe> {
+pub fn misses(saved: &Saved, arm: usize) -> Vec<&Probe> {
     let is_miss = |probe: &&Probe| probe.arm == arm && probe.seen == Some(ProbeResult::Misses);
     saved.probes.iter().filter(is_miss).collect()
 }

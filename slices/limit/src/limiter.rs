@@ -9,8 +9,6 @@ use contend_stats::interval::{MIN_ROUNDS, median};
 use contend_stats::precision::Percent;
 use contend_stats::verdict::Comparison;
 
-/// Probes within this factor of the found rate are evidence.
-const NEAR: f64 = 1.15;
 /// Load from which a suspect may be the limit: a queue with random arrivals is not always full, even at its highest rate.
 const BUSY: f64 = 0.6;
 /// Fewest rounds for a limit to be named.
@@ -168,9 +166,8 @@ fn all_measured(shown: &[Shown]) -> Option<Vec<f64>> {
 /// Medians of loads at rates near the found one.
 pub fn used(saved: &Saved, arm: usize) -> Option<Busy> {
     let found = median(&saved.values(arm).into_iter().map(|(_, value)| value).collect::<Vec<_>>())?;
-    let near = |rate: f64| rate <= found * NEAR && rate >= found / NEAR;
-    let probes = saved.probes.iter().filter(|probe| probe.arm == arm && probe.seen == Some(ProbeResult::Meets));
-    let used: Vec<&Busy> = probes.filter(|p| p.at().is_some_and(near)).filter_map(|p| p.used.as_ref()).collect();
+    let near = saved.near(arm, ProbeResult::Meets, found);
+    let used: Vec<&Busy> = near.filter_map(|probe| probe.used.as_ref()).collect();
     let middle =
         |of: &dyn Fn(&Busy) -> Option<f64>| median(&used.iter().map(|used| of(used)).collect::<Option<Vec<f64>>>()?);
     Some(Busy {

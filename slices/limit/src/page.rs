@@ -17,6 +17,7 @@ use anyhow::{Context, Result};
 use contend::analysis::metric::listed;
 use contend::record::model::Disk;
 use contend::record::seal;
+use contend::report::content::charts::capitalised;
 use contend::report::content::circumstances;
 use contend::report::document::{Block, Cell, Document, Id, Said, Section, Table, Tone};
 use contend::report::html::html;
@@ -291,7 +292,7 @@ fn capacities(saved: &Saved) -> Section {
     }
     let title = match of {
         Of::Rate => "Highest rates".to_string(),
-        of => capitalized(&of.greatest()),
+        of => capitalised(&of.greatest()),
     };
     Section { id: Id::Other("capacity"), title, blocks: vec![Block::Table(table)] }
 }
@@ -369,11 +370,6 @@ fn probe_row(saved: &Saved, of: &Of, probe: &Probe, names: &[String]) -> Vec<Cel
     }
     row.push(result);
     row
-}
-
-fn capitalized(words: &str) -> String {
-    let mut letters = words.chars();
-    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
 }
 
 fn label(name: &str) -> String {

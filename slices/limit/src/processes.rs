@@ -1,6 +1,7 @@
 //! Processors that each process of a service uses, read while its probes run. A process that uses one whole processor while
 //! others are idle probably computes in one thread.
 
+use crate::beyond::misses;
 use crate::capacity::estimate;
 use crate::saved::{Probe, Saved};
 use crate::search::ProbeResult;
@@ -18,8 +19,6 @@ const PART_MIN: f64 = 0.5;
 /// Least use that is kept, in processors.
 const LEAST: f64 = 0.01;
 
-/// Probes within this factor of a rate show what happens at it.
-const NEAR: f64 = 1.15;
 /// About one whole processor.
 const WHOLE: std::ops::RangeInclusive<f64> = 0.9..=1.1;
 /// Most processors that any other process of the service uses ...
@@ -110,9 +109,8 @@ pub struct Whole<'s> {
 /// Such a process at the found rate, or else at the lowest or the highest one that missed a bound.
 pub fn whole(saved: &Saved, arm: usize) -> Option<Whole<'_>> {
     let found = estimate(saved, arm).value;
-    let is_missed = |probe: &&Probe| probe.arm == arm && probe.seen == Some(ProbeResult::Misses);
     let above = |at: &f64| found.is_none_or(|found| *at > found);
-    let missed = || saved.probes.iter().filter(is_missed).filter_map(Probe::at).filter(above);
+    let missed = || misses(saved, arm).into_iter().filter_map(Probe::at).filter(above);
     let at = |rate: Option<f64>, seen| of_probes(saved, arm, (rate?, seen));
     let at_missed = |rate: Option<f64>| at(rate, ProbeResult::Misses);
     let at_found = at(found, ProbeResult::Meets);
@@ -121,9 +119,7 @@ pub fn whole(saved: &Saved, arm: usize) -> Option<Whole<'_>> {
 
 /// Such a process in most probes near a rate with this result.
 fn of_probes(saved: &Saved, arm: usize, (rate, seen): (f64, ProbeResult)) -> Option<Whole<'_>> {
-    let is_near = |at: f64| at <= rate * NEAR && at >= rate / NEAR;
-    let near = saved.probes.iter().filter(|probe| probe.arm == arm && probe.seen == Some(seen));
-    let near: Vec<&Probe> = near.filter(|probe| probe.at().is_some_and(is_near)).collect();
+    let near: Vec<&Probe> = saved.near(arm, seen, rate).collect();
     let found: Vec<(&str, f64)> = near.iter().filter_map(|probe| of_probe(saved, probe)).collect();
     let (process, _) = *found.last().filter(|_| found.len() * 2 > near.len())?;
     let used: Vec<f64> = found.iter().filter(|(other, _)| *other == process).map(|(_, used)| *used).collect();

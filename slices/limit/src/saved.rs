@@ -12,6 +12,8 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::Path;
 
+/// Rates within this factor of each other are near: probes at one are evidence for the other.
+pub const NEAR: f64 = 1.15;
 /// The file by which a record is known.
 pub const FILE: &str = "limit.toml";
 /// Directory of the probes' record.
@@ -346,6 +348,13 @@ impl Saved {
     /// Whether contend did not start the server, so that its use of processors is unknown where it is not measured.
     pub fn is_server_foreign(&self) -> bool {
         self.service || self.attached
+    }
+
+    /// Probes of an arm with this result at rates near this one.
+    pub fn near(&self, arm: usize, seen: ProbeResult, rate: f64) -> impl Iterator<Item = &Probe> {
+        let is_near = move |at: f64| at <= rate * NEAR && at >= rate / NEAR;
+        let of_arm = self.probes.iter().filter(move |probe| probe.arm == arm && probe.seen == Some(seen));
+        of_arm.filter(move |probe| probe.at().is_some_and(is_near))
     }
 
     /// Values of an arm by round.

@@ -70,7 +70,7 @@ pub enum Why {
 impl Why {
     pub fn words(self) -> &'static str {
         match self {
-            Why::NoValue => "too many probes at one rate did not count",
+            Why::NoValue => "too many probes at one value did not count",
             Why::NothingMeets => {
                 "the lowest value that a window can judge misses a bound; allow more, or bound a lower percentile"
             }

@@ -381,13 +381,13 @@ impl<'w> Work<'w> {
     /// Why there is no rate, and what the last probe missed.
     fn words(&self, arm: usize, why: Why) -> String {
         let last = self.saved.probes.iter().rev().find(|probe| probe.arm == arm && why != Why::NotSettled);
-        let last = last.map(|probe| format!("; the last probe: {}", advised(probe, self.saved.service)));
-        let last = last.unwrap_or_default();
+        let last = last.map_or(String::new(), |of| format!("; the last probe: {}", advised(of, self.saved.service)));
         let nothing_meets = why == Why::NothingMeets && self.failing.is_some();
         let words = match &self.floor {
             Some(floor) if nothing_meets => format!(
-                "{} is too low: at the lowest rate that a window can judge, the fastest `{}` took {}, and {}; allow more",
+                "{} is too low: at the lowest {} that a window can judge, the fastest `{}` took {}, and {}; allow more",
                 self.bounds[floor.bound].text,
+                if self.of.is_rate() { "rate" } else { "number" },
                 floor.name,
                 Ns(floor.least_ns as u64),
                 floor.share_in_words()

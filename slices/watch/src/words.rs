@@ -3,6 +3,7 @@
 use crate::connection::is_thread;
 use crate::finding::{Finding, Further, Kind};
 use crate::hold::{GAP_NS_MIN, Waiter};
+use contend::report::content::charts::capitalised;
 use contend::stats::harmless::harmless;
 
 /// A watch that saw refusals and found nothing.
@@ -454,11 +455,6 @@ pub fn one_line(sql: &str, chars: usize) -> String {
     } else {
         clean.chars().take(chars.saturating_sub(3)).collect::<String>() + "..."
     }
-}
-
-fn capitalised(text: &str) -> String {
-    let mut chars = text.chars();
-    chars.next().map_or(String::new(), |first| first.to_uppercase().chain(chars).collect())
 }
 
 /// The call that ended a pause: perhaps none that is seen, such as the close of the connection.
