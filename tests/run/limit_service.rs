@@ -333,8 +333,8 @@ fn processors_are_read_for_each_process_and_a_suspect_is_said_where_it_is_saved(
         let Some(processes) = probe.get("processes") else { continue };
         let (used, rate) = (processes[&name].as_float(), probe["committed_per_s"].as_float());
         let (used, rate) = (used.expect("a number"), rate.expect("a number"));
-        // Requests take more than what they compute; a reading may leave out the ends of the window.
-        assert!(used > rate * 0.005 * 0.7 && used < 1.3, "{used} at {rate}/s: {probe}");
+        // Requests take more than what they compute. Readings may leave out half of the window, in which more can arrive by chance.
+        assert!(used > rate * 0.005 * 0.4 && used < 1.3, "{used} at {rate}/s: {probe}");
         assert_eq!(processes.as_table().expect("a table").len(), 1, "the other process uses nothing: {processes}");
         read += 1;
     }
