@@ -126,7 +126,7 @@ fn the_use_of_a_service_on_this_machine_is_measured() {
     // It has ended, and two services need two.
     for (args, why) in [
         (vec!["http", &address, "--pid", &pid], "there is no such process"),
-        (vec!["http", &address, "--pid", "1,1"], "--pid is given 2 times"),
+        (vec!["http", &address, "--pid", "1,1"], "--pid has 2 values for 1 service"),
     ] {
         let said = bench.contend(&[&args[..], &["--out", "none"]].concat()).exits(2);
         assert!(said.err.contains(why) && !bench.path("none").exists(), "{}", said.err);

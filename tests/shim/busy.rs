@@ -149,7 +149,7 @@ fn errors_that_the_program_received_are_in_the_summary_by_code() {
         [
             "SQLITE_BUSY (5): 4 times, most often (3 times) from",
             update,
-            "SQLITE_BUSY_SNAPSHOT (517): 1 time, most often (1 time) from",
+            "SQLITE_BUSY_SNAPSHOT (517): 1 time from",
             update,
             "SQLITE_ERROR (1): 2 times",
             "SQLITE_CONSTRAINT_PRIMARYKEY (1555): 1 time",

@@ -85,8 +85,10 @@ fn parts(text: &str, name: &str) -> Vec<Part> {
     let body = text.split_once(&begin).unwrap_or_else(|| panic!("there is no {name}")).1;
     let body = body.split_once("\n}\n").expect("it ends").0;
     let (mut found, mut about, mut renamed, mut is_skipped) = (vec![], vec![], None, false);
+    let mut absent = "";
     for line in body.lines() {
         let word = line.trim();
+        absent = word.split_once("skip_serializing_if = ").map_or(absent, |(_, condition)| said_absent(condition));
         if let Some(comment) = word.strip_prefix("/// ") {
             about.push(comment);
         } else if let Some(rest) = word.strip_prefix("#[serde(rename = \"") {
@@ -101,11 +103,23 @@ fn parts(text: &str, name: &str) -> Vec<Part> {
             let last: &mut Part = found.last_mut().expect("a kind before its field");
             last.holds.extend(word.split_once(": ").map(|(field, _)| format!("`{field}`")));
         } else if !word.starts_with('#') && word != "}," {
-            found.push(part(word, is_struct, renamed.take(), about.join(" ")));
+            let mut part = part(word, is_struct, renamed.take(), about.join(" "));
+            part.holds += std::mem::take(&mut absent);
+            found.push(part);
             about.clear();
         }
     }
     found
+}
+
+/// When a field is left out, by the condition of its attribute; a value that may be missing says so itself.
+fn said_absent(condition: &str) -> &'static str {
+    match condition {
+        _ if condition.contains("is_none") => "",
+        _ if condition.contains("::not\"") => ", absent if false",
+        _ if condition.contains("is_empty") => ", absent if empty",
+        _ => ", absent if as usual",
+    }
 }
 
 fn part(line: &str, is_struct: bool, renamed: Option<&str>, about: String) -> Part {

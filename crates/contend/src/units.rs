@@ -59,6 +59,17 @@ pub fn rate_per_s(text: &str) -> Result<f64, String> {
     number.ok_or_else(|| format!("`{text}` is not a rate; a rate is written 200 or 200/s"))
 }
 
+/// A percentage: `5`, `5%`. A smaller number than 0.1 is a fraction by mistake.
+///
+/// # Errors
+/// How to write it.
+pub fn percent(text: &str) -> Result<f64, String> {
+    let number = text.trim().trim_end_matches('%').trim_end().parse::<f64>().ok();
+    number
+        .filter(|percent| (0.1..=100.0).contains(percent))
+        .ok_or_else(|| format!("`{text}` is not a percentage from 0.1 to 100; 5 % is written 5 or 5%"))
+}
+
 /// A duration in the largest unit that expresses it as a whole number; [`duration_ns`] reads it back.
 pub fn duration_text(ns: u64) -> String {
     let whole = UNITS.iter().filter(|(_, unit_ns)| u128::from(ns) % unit_ns == 0);
@@ -132,6 +143,14 @@ fn civil_from_days(days: i64) -> (i64, i64, i64) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_percentage_may_have_its_sign_and_is_no_fraction() {
+        assert_eq!([percent("5"), percent(" 7.5 % ")], [Ok(5.0), Ok(7.5)]);
+        for wrong in ["0.05", "0", "-5", "101", "nan", "five", ""] {
+            assert!(percent(wrong).expect_err(wrong).contains("5 % is written 5 or 5%"));
+        }
+    }
 
     #[test]
     fn durations_are_exact() {

@@ -14,8 +14,9 @@ pub fn of_answers(answers: &[Judged]) -> String {
 
 /// A test that could not be carried out.
 pub fn of_error(error: &str) -> String {
-    let first = error.lines().next().unwrap_or_default();
-    let inner = format!("<error message=\"{}\">{}</error>", escaped(first), escaped(error));
+    let (first, last) = (error.lines().next().unwrap_or_default(), error.lines().last().unwrap_or_default());
+    let message = if first == last { first.to_string() } else { format!("{first} {}", last.trim()) };
+    let inner = format!("<error message=\"{}\">{}</error>", escaped(&message), escaped(error));
     suite((1, 0, 1, 0), &test_case("commands", &inner))
 }
 

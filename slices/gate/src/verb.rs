@@ -19,7 +19,7 @@ use contend::trial::note::Note;
 use contend::trial::watch::janitor::Janitor;
 use contend::trial::watch::{machine, orphans};
 use contend::ui::Progress;
-use contend::units::duration_ns;
+use contend::units::{duration_ns, percent};
 use contend_stats::precision::{Ns, Ratio};
 use contend_stats::verdict::{MARGIN, ROUNDS_MAX};
 use std::fs;
@@ -77,7 +77,7 @@ pub struct GateArgs {
     #[arg(value_parser = clap::value_parser!(u32).range(0..=100))]
     warm_up: u32,
     /// Differences up to this many per cent do not matter
-    #[arg(long, value_name = "PERCENT", default_value_t = 100.0 * MARGIN)]
+    #[arg(long, value_name = "PERCENT", default_value_t = 100.0 * MARGIN, value_parser = percent)]
     margin: f64,
     /// Names of processes that the commands may leave running, such as ssh-agent or sccache, as `ps -o comm` shows them: they do none of the measured work
     #[arg(long, value_name = "NAME,...", value_delimiter = ',', conflicts_with = "records")]
@@ -106,7 +106,6 @@ pub const VERB: Verb = Verb {
 };
 
 fn gate(args: &GateArgs) -> Result<u8> {
-    ensure!(args.margin > 0.0 && args.margin <= 100.0, "--margin must be above 0 and at most 100");
     let of_records = match args.records.as_slice() {
         [one] => Some(one_record::judged(one, args.margin / 100.0)?),
         [a, b] => Some(records::judged(a, b, args.margin / 100.0)?),

@@ -11,6 +11,7 @@ use contend::trial::plans;
 use contend::units::duration_ns;
 use contend::workload::model::ClientCount;
 use contend::workload::{DrawRequest, Workload};
+use contend_stats::precision::counted;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -29,7 +30,8 @@ pub fn contenders(args: &HttpArgs, workload: &Workload) -> Result<Vec<Contender>
     let several = args.url.len() > 1;
     let of_all = |option: &str, given: usize, one_for_all: bool| {
         let fits = given == 0 || given == args.url.len() || given == 1 && one_for_all;
-        ensure!(fits, "{option} is given {given} times, and there are {} services", args.url.len());
+        let (values, services) = (counted(given, "value"), counted(args.url.len(), "service"));
+        ensure!(fits, "{option} has {values} for {services}");
         Ok(())
     };
     of_all("--host", args.host.len(), true)?;

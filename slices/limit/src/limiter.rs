@@ -259,7 +259,7 @@ fn not_compared(suspects: &[Suspected]) -> String {
         _ if is_busy => format!("naming one takes {ROUNDS_MIN} rounds in which a suspect is relaxed"),
         Some(share) => format!("the processors are {} busy, and cannot be relaxed here", Percent(share)),
         None if suspects.iter().any(is_unmeasured) => {
-            "nothing that can be relaxed is busy, and the use of the processors is not measured".to_string()
+            "nothing that can be relaxed is known to be busy, nor the processors".to_string()
         }
         None => "nothing that can be relaxed is busy".to_string(),
     }

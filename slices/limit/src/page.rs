@@ -391,6 +391,7 @@ fn not_shown(saved: &Saved) -> Section {
         load,
         match saved.service {
             false => "A window of seconds sees no checkpoint, vacuum or growth that takes minutes. Data is fresh in each probe.",
+            true if saved.probes.iter().any(|probe| !probe.processes.is_empty()) => "A service keeps its state from probe to probe.",
             true => "A service keeps its state from probe to probe. contend sees its processors and what it writes only with --pid.",
         }
         .to_string(),

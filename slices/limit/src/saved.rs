@@ -67,7 +67,7 @@ pub struct Saved {
     /// Whether the file that was read has no seal.
     #[serde(skip)]
     pub not_sealed: bool,
-    /// Whether every round was finished.
+    /// Whether the search ended by itself: its rounds were finished, or its time was used up. False if it was stopped.
     pub complete: bool,
     /// What is searched.
     pub arms: Vec<Arm>,
@@ -86,7 +86,7 @@ pub struct Budget {
     pub total_ns: u64,
     /// Time so far.
     pub spent_ns: u64,
-    /// Rounds that it holds, decided after the first one.
+    /// Rounds that it holds, decided after the first one; those of the study before.
     pub rounds: u32,
     /// Positions of arms with a relaxed suspect that it does not hold in as many rounds as a name takes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -112,8 +112,10 @@ impl Told {
                 (None, _) => format!("{name}: {total}\n"),
                 (Some(advice), None) => format!("{name}: {total}\n{}", below(advice)),
                 (Some(advice), Some((statement, count))) => {
-                    let (cut, count) = (cut(statement, width.saturating_sub(4)), times(*count));
-                    format!("{name}: {total}, most often ({count}) from\n    {cut}\n{}", below(advice))
+                    let cut = cut(statement, width.saturating_sub(4));
+                    let most =
+                        if statements.len() == 1 { "".into() } else { format!(", most often ({})", times(*count)) };
+                    format!("{name}: {total}{most} from\n    {cut}\n{}", below(advice))
                 }
             }
         };
@@ -124,24 +126,24 @@ impl Told {
 
     /// The summary sentence.
     pub fn sentence(&self) -> String {
-        let counts = format!(
-            "connections: {}, statements on the server: {}, by SQLite itself: {}, round trips: {}, errors: {}, \
-             refused statements: {}, noted: {}.",
-            self.connections,
-            self.server,
-            self.local,
-            self.round_trips,
-            self.errors.values().flat_map(BTreeMap::values).sum::<u64>(),
-            self.refused.len(),
-            self.noted.len()
-        );
+        let mut parts = vec![];
+        if self.connections > 0 || self.opened == 0 {
+            parts.push(format!(
+                "connections: {}, statements on the server: {}, by SQLite itself: {}, round trips: {}",
+                self.connections, self.server, self.local, self.round_trips
+            ));
+        }
+        let errors = self.errors.values().flat_map(BTreeMap::values).sum::<u64>();
+        let (refused, noted) = (self.refused.len(), self.noted.len());
+        parts.push(format!("errors: {errors}, refused statements: {refused}, noted: {noted}."));
+        let counts = parts.join(", ");
         let unopened = match self.unopened.len() {
             0 => String::new(),
             unopened => format!(" Databases that were not opened: {unopened}."),
         };
         match self.opened.saturating_sub(self.connections) {
             0 => counts + &unopened,
-            open => format!("{counts}{unopened} Connections that were never closed, without counts: {open}."),
+            open => format!("{counts}{unopened} Connections that were never closed, without other counts: {open}."),
         }
     }
 }
@@ -218,7 +220,7 @@ mod tests {
                 "contend: Errors that the program received: \
                  SQLITE_BUSY (5): 16 times, most often (4 times) from UPDATE a {busy} \
                  SQLITE_LOCKED (6): 1 time {locked} \
-                 SQLITE_BUSY_SNAPSHOT (517): 1 time, most often (1 time) from COMMIT {snapshot} \
+                 SQLITE_BUSY_SNAPSHOT (517): 1 time from COMMIT {snapshot} \
                  SQLITE_ERROR (1): 1 time SQLITE_CONSTRAINT_UNIQUE (2067): 2 times"
             )
         );
@@ -239,6 +241,8 @@ mod tests {
     fn a_connection_that_was_never_closed_is_named() {
         let told = read("opened\nopened\ncounts\t3\t2\t9\n");
         assert_eq!((told.opened, told.connections), (2, 1));
-        assert!(told.sentence().ends_with(" Connections that were never closed, without counts: 1."));
+        assert!(told.sentence().ends_with(" Connections that were never closed, without other counts: 1."));
+        let none_closed = read("opened\nerror\t5\t3\tUPDATE b\n").sentence();
+        assert!(none_closed.starts_with("errors: 3, refused statements: 0"), "no zeros for what is not counted");
     }
 }

@@ -2,10 +2,11 @@
 
 use crate::value::Unit;
 use crate::{CsvOptions, Pairing, compare_csv, render_text};
-use anyhow::{Context, Result, anyhow, ensure};
+use anyhow::{Context, Result, anyhow};
 use clap::{ArgMatches, Args, Command, FromArgMatches, ValueHint};
 use contend::cli::{INVALID, OK, print, read_text, style};
 use contend::slice::Form;
+use contend::units::percent;
 use std::path::PathBuf;
 
 pub const FORM: Form = Form { verb: "compare", chosen_by: "csv", options, run };
@@ -40,7 +41,7 @@ struct CsvArgs {
     #[arg(long)]
     higher_is_better: bool,
     /// Differences up to this many per cent do not matter
-    #[arg(long, value_name = "PERCENT", default_value_t = 5.0)]
+    #[arg(long, value_name = "PERCENT", default_value_t = 5.0, value_parser = percent)]
     margin: f64,
 }
 
@@ -56,7 +57,6 @@ fn options(compare: Command) -> Command {
 
 fn run(matches: &ArgMatches) -> Result<u8> {
     let args = CsvArgs::from_arg_matches(matches)?;
-    ensure!(args.margin.is_finite() && args.margin > 0.0, "--margin must be above 0");
     let text = read_text(&args.csv).with_context(|| format!("cannot read {}", args.csv.display()))?;
     let options = CsvOptions {
         by: args.by,

@@ -286,7 +286,11 @@ impl Watch {
             missing.push("processes in other containers or on the host, and whether a journal is hot".to_string());
         }
         if self.depth == Depth::Exact {
-            missing.push("statements, and conflicts between connections of one process".to_string());
+            let retries = "whether a refused call is tried again or is another request (waits may be several requests, and \
+                           errors more than `gave up`)";
+            missing.push(format!(
+                "statements, conflicts between connections of one process, outdated snapshots (SQLITE_BUSY_SNAPSHOT), and {retries}"
+            ));
         }
         if let Some(Limit { why, .. }) = &self.no_deeper {
             missing.push(format!("everything that needs more rights or another kernel ({why})"));

@@ -143,14 +143,15 @@ fn evidence(finding: &Finding, who: &str, name: &dyn Fn(u32) -> String) -> Strin
              each would wait for the other.{}{}",
             counted(*refused, "refusal"),
             too_old(*outdated),
-            had(pid, *holder, holder_sql.as_deref(), name)
+            had(*refused, (pid, *holder), holder_sql.as_deref(), name)
         ),
         Kind::NoBusyTimeout { refused, holder, holder_sql } => {
-            let refused = counted(*refused, "refusal");
-            format!("{refused}, none tried again.{}", had(pid, *holder, holder_sql.as_deref(), name))
+            let then = had(*refused, (pid, *holder), holder_sql.as_deref(), name);
+            format!("{}, none tried again.{then}", counted(*refused, "refusal"))
         }
         Kind::RefusedAtOnce { refused, holder } => {
-            let (refused, then) = (counted(*refused, "refusal"), had(pid, *holder, None, name));
+            let then = had(*refused, (pid, *holder), None, name);
+            let refused = counted(*refused, "refusal");
             format!("{refused}, none tried again.{then} Which of two causes it is cannot be seen without statements.")
         }
         Kind::TimeoutTooShort { gave_up, longest_ns, holder, holder_sql, held_ns_max } => {
@@ -160,7 +161,7 @@ fn evidence(finding: &Finding, who: &str, name: &dyn Fn(u32) -> String) -> Strin
                 0 => String::new(),
                 ns => format!(" Another connection held the lock for up to {}.", time(*ns)),
             };
-            let then = had(pid, *holder, holder_sql.as_deref(), name);
+            let then = had(*gave_up, (pid, *holder), holder_sql.as_deref(), name);
             format!("It tried for up to {tried} and stopped, {count}.{held}{then}")
         }
         Kind::Starvation { holder, holder_sql, held_permille, waited_ns, had_ns, gave_up } => {
@@ -400,12 +401,14 @@ fn same_of(further: Further) -> String {
 }
 
 /// Who had the lock at a refusal of process `pid`, and its statement.
-fn had(pid: u32, holder: Option<u32>, sql: Option<&str>, name: &dyn Fn(u32) -> String) -> String {
+/// Who had the lock in one of so many refusals or waits.
+fn had(count: u64, (pid, holder): (u32, Option<u32>), sql: Option<&str>, name: &dyn Fn(u32) -> String) -> String {
     let Some(holder) = holder else { return String::new() };
+    let when = if count == 1 { "Meanwhile" } else { "During one of them" };
     let sql = sql.map_or(String::new(), |sql| format!(", in or after {}", quoted(Some(sql))));
     match holder == pid {
-        true => format!(" During the refusal another connection of the same process held the lock{sql}."),
-        false => format!(" During the refusal {} held the lock{sql}.", name(holder)),
+        true => format!(" {when} another connection of the same process held the lock{sql}."),
+        false => format!(" {when} {} held the lock{sql}.", name(holder)),
     }
 }
 
