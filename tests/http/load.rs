@@ -86,7 +86,7 @@ fn several_services_take_turns_and_are_judged() {
     for (args, why) in [
         (vec!["http", &addresses[0], &addresses[0]], "an address is given twice"),
         (vec!["http", &addresses[0], &other], "different paths (/x, /y)"),
-        (vec!["http", &addresses[0], &addresses[1], "--label", "old"], "--label is given 1 times"),
+        (vec!["http", &addresses[0], &addresses[1], "--label", "old"], "--label has 1 value for 2 services"),
         (
             vec!["http", &addresses[0], &addresses[1], "--label", "old", "--label", "old\u{200b}"],
             "--label: `old?` has a character that is not visible: U+200B",

@@ -157,5 +157,8 @@ fn errors_that_the_program_received_are_in_the_summary_by_code() {
         ],
         "{said}"
     );
-    assert!(errors.contains("busy_timeout)") && errors.contains(", errors: 9, ") && !said.contains("secret"), "{said}");
+    assert!(
+        errors.contains("busy_timeout)") && errors.contains("contend: errors: 9, ") && !said.contains("secret"),
+        "{said}"
+    );
 }
