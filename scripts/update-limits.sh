@@ -5,7 +5,7 @@
 #   taskset -c 0 contend limit limits --quick --out results/one
 #   contend limit async --quick --set part=files --of databases --bound 'response_ns_p95.read<=50ms' --out results/dbs
 #   contend limit tests/fixtures/limit/study.toml --rounds 6 --bound 'response_ns_p50<=60ms' --budget 5min --window 2s --out results/lock
-#   scripts/update-limits.sh results/limits limits results/one one-processor results/lock lock
+#   scripts/update-limits.sh results/limits limits results/one one-processor results/dbs databases
 #
 # A record that is not complete, or in which more than a quarter of the probes were disturbed, is refused.
 set -eu

@@ -314,8 +314,8 @@ fn a_service_that_is_gone_during_a_search_is_named_with_refused_connections() {
     assert!(said.contains("Connection refused") && said.contains("Check that the service answers"), "{said}");
 }
 
-/// Each request computes for 5 ms, one at a time; another process is idle. Whether a processor is idle beside it depends on what
-/// else the machine does, so that the judgement is tested in `processes.rs`.
+/// Each request computes for 5 ms, one after the other, and another process does nothing. Other tests may use the other
+/// processors, so the tests of `processes.rs` cover the judgement.
 #[test]
 fn processors_are_read_for_each_process_and_a_suspect_is_said_where_it_is_saved() {
     let idle = "subprocess.Popen(['sleep', '60'])";

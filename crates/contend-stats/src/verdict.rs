@@ -72,9 +72,7 @@ impl Verdict {
     pub fn fails_if_slower(&self) -> bool {
         matches!(self, Verdict::Slower | Verdict::NotComparable(_))
     }
-}
 
-impl Verdict {
     /// Whether the word claims that the arms differ.
     pub fn is_difference(&self) -> bool {
         matches!(self, Verdict::Faster | Verdict::Slower | Verdict::SlightlyFaster | Verdict::SlightlySlower)

@@ -59,7 +59,7 @@ pub fn rate_per_s(text: &str) -> Result<f64, String> {
     number.ok_or_else(|| format!("`{text}` is not a rate; a rate is written 200 or 200/s"))
 }
 
-/// A percentage: `5`, `5%`. A smaller number than 0.1 is a fraction by mistake.
+/// A percentage: `5`, `5%`. A number below 0.1 is rejected, because it is probably meant as a fraction.
 ///
 /// # Errors
 /// How to write it.

@@ -11,6 +11,7 @@ use crate::manifest::{Clock, Database, FORMAT, Manifest, Values, halves, make_pr
 use crate::segment::{SEGMENTS, pack_all};
 use crate::trace::Trace;
 use anyhow::{Context, Result, bail, ensure};
+use contend::cli::say;
 use contend::trial::watch::passing::PassedOn;
 use contend_interpose::foreign::{
     Foreign, LIBRARY_FILE, Lookout, descendants, ended, has_other_rights, preload, program,
@@ -80,11 +81,6 @@ fn begun() -> Clock {
         std::thread::sleep(APART);
     }
     Clock { is_ticks, from, to: clocks() }
-}
-
-/// Prints a sentence for the user, within the width of a terminal. In a pipe it is one line, which can be searched.
-pub fn say(text: &str) {
-    contend::cli::say(&format!("contend: {text}"), "  ");
 }
 
 impl<'s> Session<'s> {

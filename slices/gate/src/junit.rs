@@ -82,5 +82,6 @@ mod tests {
         assert!(text.contains("<system-out>") && text.contains("<skipped message="), "{text}");
         let error = of_error("A failed\nand said <so>");
         assert!(error.contains("errors=\"1\"") && error.contains("A failed&#10;and said &lt;so&gt;"), "{error}");
+        assert!(error.contains("message=\"A failed and said &lt;so&gt;\""), "the attribute has the end, too: {error}");
     }
 }

@@ -188,3 +188,15 @@ impl Gate {
         self.rounds.iter().filter(|round| !round.again)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_examples_of_the_docs_are_of_this_format() {
+        let text = include_str!("../../../tests/fixtures/records/examples/gate.toml");
+        let saved: Gate = toml::from_str(text).expect("docs/formats.md shows its values");
+        assert_eq!(saved.format, VERSION);
+    }
+}

@@ -372,3 +372,15 @@ impl Arm {
         format!("{}{condition}{relaxed}", self.label)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_examples_of_the_docs_are_of_this_format() {
+        let text = include_str!("../../../tests/fixtures/records/examples/limit.toml");
+        let saved: Saved = toml::from_str(text).expect("docs/formats.md shows its values");
+        assert_eq!(saved.format, VERSION);
+    }
+}

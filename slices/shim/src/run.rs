@@ -2,6 +2,7 @@
 
 use crate::told;
 use anyhow::{Context, Result, anyhow, bail, ensure};
+use contend::cli::say;
 use contend::engine::dsn::Typed;
 use contend::trial::watch::janitor::Janitor;
 use contend::trial::watch::passing::PassedOn;
@@ -30,10 +31,6 @@ pub struct Asked<'a> {
     pub cache: &'static str,
     pub log: Option<&'a Path>,
     pub command: &'a [String],
-}
-
-fn say(text: &str) {
-    contend::cli::say(&format!("contend: {text}"), "  ");
 }
 
 fn sentence(foreign: &Foreign) -> String {

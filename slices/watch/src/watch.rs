@@ -286,11 +286,10 @@ impl Watch {
             missing.push("processes in other containers or on the host, and whether a journal is hot".to_string());
         }
         if self.depth == Depth::Exact {
-            let retries = "whether a refused call is tried again or is another request (waits may be several requests, and \
-                           errors more than `gave up`)";
-            missing.push(format!(
-                "statements, conflicts between connections of one process, outdated snapshots (SQLITE_BUSY_SNAPSHOT), and {retries}"
-            ));
+            let unseen = "statements, conflicts between connections of one process, outdated snapshots (SQLITE_BUSY_SNAPSHOT), \
+                          and whether a call that follows a refused one is a retry or another request (so a wait may be \
+                          several requests, and there may be more errors than `gave up`)";
+            missing.push(unseen.to_string());
         }
         if let Some(Limit { why, .. }) = &self.no_deeper {
             missing.push(format!("everything that needs more rights or another kernel ({why})"));

@@ -400,8 +400,7 @@ fn same_of(further: Further) -> String {
     format!(" The same was seen of {} further {processes} {which}{in_all}.", further.processes)
 }
 
-/// Who had the lock at a refusal of process `pid`, and its statement.
-/// Who had the lock in one of so many refusals or waits.
+/// The process that had the lock during one of `count` refusals or waits of process `pid`, and its statement.
 fn had(count: u64, (pid, holder): (u32, Option<u32>), sql: Option<&str>, name: &dyn Fn(u32) -> String) -> String {
     let Some(holder) = holder else { return String::new() };
     let when = if count == 1 { "Meanwhile" } else { "During one of them" };

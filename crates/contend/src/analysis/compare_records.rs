@@ -85,7 +85,7 @@ pub struct ComparedRow {
 }
 
 impl RecordComparison {
-    /// Whether a check that nothing is slower fails: the headline of a contender is slower in B, or has no word.
+    /// Whether a check that nothing is slower fails: the headline of a contender is slower in B, or cannot be compared.
     pub fn fails_if_slower(&self) -> bool {
         self.rows.iter().any(|row| row.metric == self.headline && row.comparison.verdict.fails_if_slower())
     }

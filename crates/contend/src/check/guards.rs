@@ -7,6 +7,7 @@ use crate::outcome::Outcome;
 use crate::outcome::reason::Invalid;
 use crate::record::model::{InvariantResult, Reason};
 use crate::stats::little::{self, ClientTime, Gap};
+use crate::stats::precision::counted;
 use contend_wire::handshake::{Facts, fact};
 use contend_wire::sample::{Sample, flag};
 use std::collections::BTreeMap;
@@ -88,8 +89,8 @@ pub fn totals(reported: &[Facts], counted: Totals) -> Option<Reason> {
 pub fn exhausted(reported: &[Facts]) -> Option<Reason> {
     let clients: u64 = reported.iter().filter_map(|f| fact(f, "exhausted")).filter_map(|n| n.parse::<u64>().ok()).sum();
     (clients > 0).then(|| {
-        let who = if clients == 1 { "1 client".to_string() } else { format!("{clients} clients") };
-        Invalid::Exhausted.because(format!("{who} ran out of planned operations before the window was over"))
+        let clients = counted(clients as usize, "client");
+        Invalid::Exhausted.because(format!("{clients} ran out of planned operations before the window was over"))
     })
 }
 

@@ -17,9 +17,9 @@ use std::path::{Path, PathBuf};
   contend compare results/A results/B        two records of the same study
 
 Exit status: 0 compared, whatever the words are; 1 nothing could be compared, or with
---fail-if-slower something is slower or cannot be compared; 2 usage. To fail a build, better use
-`contend gate`: all its answers together are wrong in at most one of a hundred, and
-`cannot tell` is not a pass there.")]
+--fail-if-slower something is slower or cannot be compared (what cannot be told, or has too few
+rounds for a word, passes); 2 usage. To fail a build, better use `contend gate`: all its answers
+together are wrong in at most one of a hundred, and `cannot tell` is not a pass there.")]
 pub(super) struct CompareArgs {
     /// Directories of two records: first the baseline, then the one to judge
     #[arg(value_hint = ValueHint::DirPath, num_args = 2, required = true)]

@@ -87,12 +87,13 @@ fn columns(of: impl AsFd) -> Option<usize> {
     rustix::termios::tcgetwinsize(of).ok().map(|size| usize::from(size.ws_col)).filter(|columns| *columns > 0)
 }
 
-/// Prints a paragraph to standard error, as wide as its terminal, with what stands before its further lines. In a pipe it is
-/// one line, which can be searched.
-pub fn say(text: &str, before: &str) {
+/// Prints a paragraph that begins with `contend: ` to standard error, as wide as its terminal. In a pipe it is one line, which
+/// can be searched.
+pub fn say(text: &str) {
+    let text = format!("contend: {text}");
     crate::ui::tell(&match columns(std::io::stderr()) {
-        Some(columns) => wrapped(text, ["", before], Style::terminal(columns, false)),
-        None => format!("{text}\n"),
+        Some(columns) => wrapped(&text, ["", "  "], Style::terminal(columns, false)),
+        None => text + "\n",
     });
 }
 

@@ -97,16 +97,13 @@ impl LockErrors {
             }),
             text(label)
         );
-        let is_none = least == count;
         let count = whole(count as u64);
         let all_gone = match least {
-            _ if is_none && least > 0 => {
-                format!(
-                    "No: all {count} lock errors came at once: SQLite does not wait there, whatever the busy timeout."
-                )
-            }
             0 => format!(
                 "Yes: {label} would have removed {count} of {count} lock errors (at least {{this.{removed}}} with 95 % confidence, if failures are independent)."
+            ),
+            all if all == self.count => format!(
+                "No: all {count} lock errors came at once: SQLite does not wait there, whatever the busy timeout."
             ),
             _ => format!(
                 "Not all: {} of {count} lock errors came at once: SQLite does not wait there, whatever the busy timeout.",

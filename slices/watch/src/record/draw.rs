@@ -126,9 +126,8 @@ pub fn log(saved: &Saved, log: &Maxima, is_wal: bool) -> Vec<Block> {
     let mut out = vec![Block::Lines(lines("Bytes of database and log", end_ns, bytes.to_vec(), &size))];
     if is_wal {
         let series = vec![(0, "frames".to_string(), log.points(2))];
-        out.push(Block::Lines(lines("Frames of the log that no checkpoint has copied yet", end_ns, series, &|v| {
-            format!("{v:.0}")
-        })));
+        let title = "Frames of the log that no checkpoint has copied yet";
+        out.push(Block::Lines(lines(title, end_ns, series, &trimmed)));
     }
     out
 }
@@ -140,12 +139,11 @@ pub fn clients(saved: &Saved, looks: &Maxima) -> Vec<Block> {
         let series = columns.iter().enumerate();
         series.map(|(n, (column, name))| (n, (*name).to_string(), looks.points(*column))).collect()
     };
-    let whole = |v: f64| format!("{v:.0}");
     let counts = columns(&[(2, "active"), (3, "idle in transaction"), (4, "waiting")]);
     vec![
-        Block::Lines(lines("Clients", end_ns, counts, &whole)),
+        Block::Lines(lines("Clients", end_ns, counts, &trimmed)),
         Block::Lines(lines("Longest wait at each moment", end_ns, columns(&[(5, "wait")]), &|v| time(v as u64))),
-        Block::Lines(lines("Old versions of rows that are still kept", end_ns, columns(&[(6, "versions")]), &whole)),
+        Block::Lines(lines("Old versions of rows that are still kept", end_ns, columns(&[(6, "versions")]), &trimmed)),
     ]
 }
 
