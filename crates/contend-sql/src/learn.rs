@@ -76,8 +76,10 @@ impl Catalogue {
         let mut tr = grammar::translator(Input::new(self, &options, text, &[]));
         let Ok(mut columns) = tr.query(select, Wanted::Columns) else { return Table::opaque(name) };
         if kind == Kind::Table {
-            // The new table has the types of the columns, but not their collations.
-            columns.iter_mut().for_each(|column| column.collation = Collation::Binary);
+            // The new table has the types of the columns, but neither their collations nor their constraints.
+            columns.iter_mut().for_each(|column| {
+                (column.collation, column.nullable, column.has_default) = (Collation::Binary, true, false);
+            });
         }
         let query = (kind == Kind::View).then(|| std::mem::take(&mut tr.out.sql));
         Table { columns, query, starred: tr.seen.stars > 0, ..Table::new(name, kind) }

@@ -144,6 +144,8 @@ pub(crate) struct Known<'a> {
     /// Innermost last.
     pub scopes: Vec<Scope<'a>>,
     pub ctes: Vec<Cte>,
+    /// Names of queries of WITH that come later, the next one last. SQLite sees them already.
+    pub later: Vec<String>,
     /// Named windows of the current query.
     pub windows: Vec<&'a crate::parse::tree::Over<'a>>,
 }
@@ -233,14 +235,21 @@ impl<'a> Known<'a> {
 
     /// The result column with this alias in the innermost query.
     pub(crate) fn alias(&self, name: &str) -> Option<(usize, &'a Expr<'a>)> {
-        let results = self.scopes.last()?.results;
-        results.iter().enumerate().find_map(|(i, result)| match result {
-            ResultColumn::Expr(expr, Some(alias)) if unquote(as_name(alias)).eq_ignore_ascii_case(name) => {
-                Some((i, expr))
-            }
-            _ => None,
-        })
+        result_named(self.scopes.last()?.results, name)
     }
+
+    /// Whether a result column of an outer query has this alias.
+    pub(crate) fn is_outer_alias(&self, name: &str) -> bool {
+        let outer = self.scopes.split_last().map_or(&[][..], |(_, outer)| outer);
+        outer.iter().any(|scope| result_named(scope.results, name).is_some())
+    }
+}
+
+fn result_named<'a>(results: &'a [ResultColumn<'a>], name: &str) -> Option<(usize, &'a Expr<'a>)> {
+    results.iter().enumerate().find_map(|(i, result)| match result {
+        ResultColumn::Expr(expr, Some(alias)) if unquote(as_name(alias)).eq_ignore_ascii_case(name) => Some((i, expr)),
+        _ => None,
+    })
 }
 
 pub(crate) fn as_name<'a>(alias: &crate::parse::tree::As<'a>) -> &'a str {

@@ -113,6 +113,7 @@ fn aggregate_here<'a>(tr: &mut Tr<'a>, name: &str, call: Call<'a>) -> R<Val> {
             tagged::sum(tr, name, token, start)
         }
         "sum" | "total" | "avg" => {
+            arithmetic::no_word(&args[0], token)?;
             tr.put("sum");
             tr.put(if distinct { "(DISTINCT " } else { "(" });
             let end = filtered(tr, tail)?;

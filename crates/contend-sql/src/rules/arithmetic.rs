@@ -52,6 +52,16 @@ pub(crate) fn decimal_operand<'a>(tr: &mut Tr<'a>, expr: &'a Expr<'a>, want: Ty)
     Ok(value)
 }
 
+/// Refuses a literal text that is no number: some functions do not read it as 0.
+pub(crate) fn no_word(expr: &Expr, token: &str) -> R<()> {
+    match bare(expr) {
+        Expr::Literal(Literal::String(text)) if number_in_text(&plain(text)).is_none() => {
+            no(Id::TextAsNumber, token, "a text that is no number")
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Writes an operand of `+` and similar operators, for which SQLite reads the number at the beginning of any text.
 pub(crate) fn arithmetic_operand<'a>(tr: &mut Tr<'a>, expr: &'a Expr<'a>, want: Ty) -> R<Val> {
     number_operand(tr, expr, want, true)

@@ -65,6 +65,16 @@ fn assign_number(tr: &mut Tr, column: &Column, number: Number) -> R<Val> {
         (Ty::Int, Number::Real(_)) => {
             no(Id::Assignment, &column.name, "SQLite keeps a real in an integer column, the server rounds it")
         }
+        // SQLite makes an integer of it.
+        (Ty::Number, Number::Real(n)) if n == n.trunc() && n.abs() < INTEGERS_END => {
+            Ok(tr.number(Number::Int(n as i64)))
+        }
+        (Ty::Number, Number::Real(n)) if tr.postgres && digits(n) > DIGITS_KEPT => {
+            let start = tr.at();
+            let value = tr.number(number);
+            as_decimal(tr, start);
+            Ok(value)
+        }
         (Ty::Int | Ty::Real | Ty::Number, number) => Ok(tr.number(number)),
         (Ty::Text, Number::Real(n)) if column.affinity == Affinity::Text => {
             tr.fire(Id::Assignment);
@@ -78,6 +88,17 @@ fn assign_number(tr: &mut Tr, column: &Column, number: Number) -> R<Val> {
         }
         _ => refused(),
     }
+}
+
+/// All integers are below.
+const INTEGERS_END: f64 = 9_223_372_036_854_775_808.0;
+
+/// Digits of a real that PostgreSQL's own conversion to a decimal number keeps.
+const DIGITS_KEPT: usize = 15;
+
+/// Fewest decimal digits of which a real is read again.
+fn digits(number: f64) -> usize {
+    format!("{number:e}").bytes().take_while(|byte| *byte != b'e').filter(u8::is_ascii_digit).count()
 }
 
 /// Literal texts among the values that an expression may have, with the numbers as which the column stores them: affinity

@@ -9,7 +9,7 @@ use crate::parse::tree::{Expr, Literal, Operator, UnaryOperator};
 use crate::refuse::{R, no};
 use crate::rules::Id;
 use crate::rules::compare::{FOLD_MARIADB, FOLD_POSTGRES};
-use crate::rules::literals::bare;
+use crate::rules::literals::{bare, parts};
 use crate::types::{Collation, Number, Ty, Val, number_literal};
 
 /// A COLLATE inside an expression, as it applies to the whole.
@@ -28,40 +28,12 @@ pub(crate) fn said<'a>(expr: &Expr<'a>) -> Option<Said<'a>> {
         match expr {
             Expr::Collate(_, _) if unclear => return Some(Said::Unclear),
             Expr::Collate(_, name) => return Some(Said::By(name)),
-            Expr::Parenthesized(inner) => {
-                unclear |= inner.len() > 1;
-                rest.extend(inner.iter());
-            }
-            Expr::Binary(left, op, right) => {
-                unclear |= *op == Operator::And && (is_zero(left) || is_zero(right));
-                rest.extend([*left, *right]);
-            }
-            Expr::Unary(_, inner) | Expr::Cast { expr: inner, .. } | Expr::IsNull(inner) | Expr::NotNull(inner) => {
-                rest.push(inner);
-            }
-            Expr::Between { lhs, start, end, .. } => rest.extend([*lhs, *start, *end]),
-            Expr::Case { base, when_then_pairs, else_expr } => {
-                rest.extend(*base);
-                rest.extend(when_then_pairs.iter().flat_map(|(when, then)| [when, then]));
-                rest.extend(*else_expr);
-            }
-            Expr::FunctionCall { args, .. } => rest.extend(args.unwrap_or_default()),
-            // LIKE is a function whose first argument is the pattern.
-            Expr::Like { lhs, rhs, escape, .. } => {
-                rest.extend([*rhs, *lhs]);
-                rest.extend(*escape);
-            }
-            Expr::InList { lhs, rhs, .. } => {
-                let items = rhs.unwrap_or_default();
-                unclear |= items.is_empty();
-                rest.push(lhs);
-                rest.extend(items);
-            }
-            Expr::InSelect { lhs, .. } | Expr::InTable { lhs, .. } => rest.push(lhs),
-            Expr::Exists(_) | Expr::Subquery(_) | Expr::FunctionCallStar { .. } | Expr::Raise(..) => {}
-            Expr::Id(_) | Expr::Name(_) | Expr::Qualified(..) | Expr::DoublyQualified(..) => {}
-            Expr::Literal(_) | Expr::Variable(_) => {}
+            Expr::Parenthesized(inner) => unclear |= inner.len() > 1,
+            Expr::Binary(left, Operator::And, right) => unclear |= is_zero(left) || is_zero(right),
+            Expr::InList { rhs, .. } => unclear |= rhs.unwrap_or_default().is_empty(),
+            _ => {}
         }
+        rest.extend(parts(expr));
         rest[from..].reverse();
     }
     None

@@ -207,6 +207,7 @@ pub(crate) fn agree(tr: &mut Tr, mut sides: Sides, order: bool) -> R<()> {
             }
             if tr.postgres {
                 tr.wrap(right_start, "(", ")::text");
+                tr.put(if order && !l.bytewise { " COLLATE \"C\"" } else { "" });
             } else {
                 tr.wrap(right_start, INTEGER_TEXT.0, INTEGER_TEXT.1);
             }
@@ -225,10 +226,12 @@ pub(crate) fn agree(tr: &mut Tr, mut sides: Sides, order: bool) -> R<()> {
     Ok(())
 }
 
+/// Integers below are doubles, too.
+pub(crate) const EXACT: f64 = 9_007_199_254_740_992.0;
+
 /// Compares an integer or a number of a NUMERIC column with a real as SQLite does. The server would make a double of it,
 /// which is the same for integers below 2^53, and where the real is a literal below.
 fn exactly(tr: &mut Tr, sides: &mut Sides) {
-    const EXACT: f64 = 9_007_199_254_740_992.0;
     let Sides { start, left_end, right_start, l, r } = *sides;
     let texts = [&tr.out.sql[start..left_end], &tr.out.sql[right_start..]];
     let is_small = |text: &str| text.trim_end_matches("::float8").parse().is_ok_and(|n: f64| n.abs() < EXACT);
@@ -362,8 +365,7 @@ pub(crate) fn between<'a>(
     let probed_low = probe_operand(tr, low, l)?;
     let probed_high = probe_operand(tr, high, l)?;
     let ordered = [probed_low, probed_high].into_iter().all(|bound| texts_in_order(tr, l, bound).is_ok());
-    let numbers = |v: Val| v.ty.numeric() && l.ty.numeric() && tr.postgres;
-    let plain = |v: Val| collation(l, v) == Collation::Binary && (v.ty == l.ty || numbers(v));
+    let plain = |v: Val| collation(l, v) == Collation::Binary && v.ty == l.ty;
     let simple =
         !matches!(l.ty, Ty::Bool | Ty::Tagged) && ![l, probed_low, probed_high].iter().any(|v| v.ty == Ty::Null);
     if !(simple && ordered && plain(probed_low) && plain(probed_high)) {

@@ -120,7 +120,8 @@ fn named<'a>(tr: &mut Tr<'a>, expr: &'a Expr<'a>) -> R<Val> {
     }
 }
 
-fn with_collation<'a>(tr: &mut Tr<'a>, inner: &'a Expr<'a>, name: &str) -> R<Val> {
+/// Writes a value that has a collation from COLLATE.
+pub(crate) fn with_collation<'a>(tr: &mut Tr<'a>, inner: &'a Expr<'a>, name: &str) -> R<Val> {
     let mut value = tr.expr(inner, Ty::Text)?;
     value.collation = crate::catalogue::collation(name)?;
     value.collation_explicit = true;
@@ -202,6 +203,9 @@ fn identifier<'a>(tr: &mut Tr<'a>, token: &'a str) -> R<Val> {
         return joins::mixed_column(tr, both);
     }
     if let Some(found) = tr.find(None, &name)? {
+        if found.scope + 1 < tr.known.scopes.len() && tr.known.alias(&name).is_some() {
+            return no(Id::AliasInExpression, token, "the name of a result, and of a column of an outer query");
+        }
         let upsert = tr.place.upsert.is_some();
         tr.place.token = token;
         return columns::write_column(tr, &found, upsert);
@@ -223,6 +227,9 @@ fn identifier<'a>(tr: &mut Tr<'a>, token: &'a str) -> R<Val> {
                 return Ok(tr.number(Number::Int(number)));
             }
         }
+    }
+    if quoted && tr.known.is_outer_alias(&name) {
+        return no(Id::AliasInExpression, token, "the name of a result of an outer query");
     }
     if quoted {
         tr.fire(Id::DoubleQuotedText);

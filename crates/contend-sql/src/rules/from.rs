@@ -158,6 +158,8 @@ fn table_columns<'a>(tr: &mut Tr<'a>, name: &'a QualifiedName<'a>) -> R<Columns<
     } else if let Some(cte) = tr.known.ctes.iter_mut().rev().find(|c| c.name.eq_ignore_ascii_case(&plain_name)) {
         cte.used = true;
         return Ok(Columns::Query(cte.columns.clone()));
+    } else if tr.known.later.iter().any(|later| later.eq_ignore_ascii_case(&plain_name)) {
+        return no(Id::With, name.name.0, "a query of WITH that comes later; write it before");
     }
     tr.known_table(&plain_name).map(Columns::Table)
 }
@@ -271,7 +273,12 @@ fn write_table<'a>(tr: &mut Tr<'a>, table: &'a SelectTable<'a>, next: &mut usize
         (None, SelectTable::Table(table, alias, _)) => {
             let known = match &tr.known.scopes[here].sources[*next - 1].columns {
                 Columns::Table(table) => table.name.as_str().into(),
-                Columns::Query(_) => plain(table.name.0),
+                // In the spelling of its definition.
+                Columns::Query(_) => {
+                    let used = plain(table.name.0);
+                    let cte = tr.known.ctes.iter().rev().find(|cte| cte.name.eq_ignore_ascii_case(&used));
+                    cte.map_or(used.clone(), |cte| cte.name.clone().into())
+                }
             };
             tr.name(&known)?;
             if alias.is_some() {
@@ -290,6 +297,8 @@ pub(crate) fn with_clause<'a>(tr: &mut Tr<'a>, with: &'a With<'a>) -> R<()> {
     let start = tr.at();
     tr.put("WITH ");
     let mut recursive = false;
+    let outer = tr.known.later.len();
+    tr.known.later.extend(with.ctes.iter().skip(1).rev().map(|cte| plain(cte.tbl_name.0).into_owned()));
     tr.list(with.ctes, |tr, cte| {
         let name = plain(cte.tbl_name.0).into_owned();
         tr.name(&name)?;
@@ -305,6 +314,8 @@ pub(crate) fn with_clause<'a>(tr: &mut Tr<'a>, with: &'a With<'a>) -> R<()> {
         tr.known.ctes.truncate(own);
         tr.put(")");
         tr.known.ctes.push(Cte { name, columns, used: false });
+        let left = tr.known.later.len().saturating_sub(1).max(outer);
+        tr.known.later.truncate(left);
         Ok(())
     })?;
     tr.put(" ");

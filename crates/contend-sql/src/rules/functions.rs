@@ -137,6 +137,7 @@ fn abs<'a>(tr: &mut Tr<'a>, one: &'a Expr<'a>, want: Ty) -> R<Val> {
 }
 
 fn sign<'a>(tr: &mut Tr<'a>, one: &'a Expr<'a>) -> R<Val> {
+    arithmetic::no_word(one, "sign")?;
     let start = tr.at();
     let value = arithmetic::decimal_operand(tr, one, Ty::Int)?;
     tr.wrap(start, "sign(", if tr.postgres { ")::bigint" } else { ")" });

@@ -12,27 +12,27 @@ pub(crate) fn regex(pattern: &str) -> Option<String> {
             '[' => {
                 let negated = rest.next_if_eq(&'^').is_some();
                 let mut class = String::new();
-                let mut before = None;
+                // A range needs a character before it that is neither a leading `]` nor the end of another range.
+                let mut before: Option<char> = None;
+                if rest.next_if_eq(&']').is_some() {
+                    push_literal(&mut class, ']');
+                }
                 loop {
-                    match rest.next()? {
-                        ']' if before.is_some() => break,
-                        '-' if before.is_none() || rest.peek() == Some(&']') => {
-                            class.push_str("\\-");
-                            before = Some('-');
-                        }
-                        '-' => {
+                    match (rest.next()?, before) {
+                        (']', _) => break,
+                        ('-', Some(from)) if rest.peek() != Some(&']') => {
                             let to = rest.next()?;
                             if to == '-' {
                                 return None;
                             }
                             // A descending range matches only its first character, and is an error on the servers.
-                            if before.is_none_or(|from| from <= to) {
+                            if from <= to {
                                 class.push('-');
                                 push_literal(&mut class, to);
                             }
-                            before = Some(to);
+                            before = None;
                         }
-                        c => {
+                        (c, _) => {
                             push_literal(&mut class, c);
                             before = Some(c);
                         }

@@ -212,7 +212,8 @@ fn store_decimals<'a>(
     start: usize,
 ) -> R<()> {
     let is_decimal = |p: &usize| table.columns[*p].ty == Ty::Number;
-    if !tr.postgres || !positions.iter().any(is_decimal) || tr.out.sql[start..].starts_with("VALUES ") {
+    let is_list = tr.out.sql[start..].starts_with("VALUES ") && select.body.compounds.is_none();
+    if !tr.postgres || !positions.iter().any(is_decimal) || is_list {
         return Ok(());
     }
     let mark = tr.mark();

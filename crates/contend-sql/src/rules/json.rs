@@ -2,7 +2,7 @@
 
 use crate::emit::INTEGER_TEXT;
 use crate::emit::{Tr, plain};
-use crate::parse::tree::{Expr, Literal, Operator};
+use crate::parse::tree::{Expr, Literal, OneSelect, Operator, ResultColumn};
 use crate::refuse::{R, no};
 use crate::rules::literals::bare;
 use crate::rules::{Id, arithmetic, json_paths};
@@ -118,16 +118,46 @@ fn open_concat(tr: &mut Tr) {
 /// The functions whose result is JSON, which is not quoted inside of other JSON.
 const MAKERS: [&str; 6] = ["json", "json_array", "json_object", "json_quote", "json_group_array", "json_group_object"];
 
+/// Whether the result of an expression is JSON, which is not quoted inside of other JSON.
+fn makes_json(expr: &Expr) -> bool {
+    match expr {
+        Expr::FunctionCall { name, .. } => MAKERS.contains(&&*plain(name.0).to_ascii_lowercase()),
+        Expr::Binary(_, Operator::ArrowRight, _) => true,
+        _ => false,
+    }
+}
+
+/// Whether it may be one of its parts that makes JSON: CASE and such functions pass it on.
+fn passes_json(expr: &Expr, depth: usize) -> bool {
+    const PASS: [&str; 5] = ["coalesce", "ifnull", "iif", "if", "nullif"];
+    let of = |expr: &Expr| depth < 16 && (makes_json(bare(expr)) || passes_json(expr, depth + 1));
+    match bare(expr) {
+        Expr::Case { when_then_pairs, else_expr, .. } => {
+            when_then_pairs.iter().any(|(_, then)| of(then)) || else_expr.is_some_and(of)
+        }
+        Expr::FunctionCall { name, args: Some(args), .. } if PASS.contains(&&*plain(name.0).to_ascii_lowercase()) => {
+            args.iter().any(of)
+        }
+        Expr::Subquery(select) => match &select.body.select {
+            OneSelect::Select { columns, .. } => {
+                columns.iter().any(|column| matches!(column, ResultColumn::Expr(expr, _) if of(expr)))
+            }
+            OneSelect::Values(_) => true,
+        },
+        Expr::Collate(inner, _) => of(inner),
+        _ => false,
+    }
+}
+
 /// Writes a value as JSON text. The result of a JSON function is JSON already.
 pub(crate) fn json_value<'a>(tr: &mut Tr<'a>, token: &str, expr: &'a Expr<'a>) -> R<()> {
     if json_paths::extracted(tr, expr)? {
         return Ok(());
     }
-    let made = match expr {
-        Expr::FunctionCall { name, .. } => MAKERS.contains(&&*plain(name.0).to_ascii_lowercase()),
-        Expr::Binary(_, Operator::ArrowRight, _) => true,
-        _ => false,
-    };
+    let made = makes_json(bare(expr));
+    if !made && passes_json(expr, 0) {
+        return no(Id::Json, token, "JSON that an expression between two functions passes on");
+    }
     let start = tr.at();
     let value = tr.value(expr, Ty::Text)?;
     match (value.ty, tr.postgres) {

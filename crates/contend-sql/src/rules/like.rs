@@ -52,6 +52,11 @@ pub(crate) fn like<'a>(
             let mut characters = text.chars();
             match (characters.next(), characters.next()) {
                 (Some(c), None) if c.is_ascii() && !c.is_ascii_alphabetic() && c != '%' && c != '_' => {
+                    if let Expr::Literal(Literal::String(pattern)) = bare(pattern)
+                        && ends_in_escape(&plain(pattern), c)
+                    {
+                        return no(Id::Like, "ESCAPE", "a pattern that ends with its escape, which matches nothing");
+                    }
                     tr.put(" ESCAPE ");
                     push_text(&mut tr.out.sql, &text);
                 }
@@ -67,6 +72,16 @@ pub(crate) fn like<'a>(
         Some(_) => return no(Id::Like, "ESCAPE", "an escape that is not a text literal"),
     }
     Ok(Val { nullable: l.nullable || folded.nullable, ..Val::of(Ty::Bool).with(Strength::Comparison) })
+}
+
+fn ends_in_escape(pattern: &str, escape: char) -> bool {
+    let mut rest = pattern.chars();
+    while let Some(c) = rest.next() {
+        if c == escape && rest.next().is_none() {
+            return true;
+        }
+    }
+    false
 }
 
 pub(crate) fn glob<'a>(tr: &mut Tr<'a>, lhs: &'a Expr<'a>, not: bool, pattern: &'a Expr<'a>) -> R<Val> {

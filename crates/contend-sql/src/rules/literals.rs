@@ -16,6 +16,38 @@ pub(crate) fn bare<'a, 'b>(mut expr: &'b Expr<'a>) -> &'b Expr<'a> {
     expr
 }
 
+/// Without parentheses and COLLATE around it.
+pub(crate) fn uncollated<'a, 'b>(expr: &'b Expr<'a>) -> &'b Expr<'a> {
+    let mut inner = bare(expr);
+    while let Expr::Collate(of, _) = inner {
+        inner = bare(of);
+    }
+    inner
+}
+
+/// The parts of an expression, without those of queries in it.
+pub(crate) fn parts<'a, 'b>(expr: &'b Expr<'a>) -> Vec<&'b Expr<'a>> {
+    match expr {
+        Expr::Parenthesized(inner) => inner.iter().collect(),
+        Expr::Binary(left, _, right) => vec![*left, *right],
+        Expr::Unary(_, inner) | Expr::Cast { expr: inner, .. } | Expr::Collate(inner, _) => vec![*inner],
+        Expr::IsNull(inner) | Expr::NotNull(inner) => vec![*inner],
+        Expr::Between { lhs, start, end, .. } => vec![*lhs, *start, *end],
+        Expr::Case { base, when_then_pairs, else_expr } => {
+            let pairs = when_then_pairs.iter().flat_map(|(when, then)| [when, then]);
+            base.iter().copied().chain(pairs).chain(else_expr.iter().copied()).collect()
+        }
+        Expr::FunctionCall { args, .. } => args.unwrap_or_default().iter().collect(),
+        // LIKE is a function whose first argument is the pattern.
+        Expr::Like { lhs, rhs, escape, .. } => [*rhs, *lhs].into_iter().chain(*escape).collect(),
+        Expr::InList { lhs, rhs, .. } => std::iter::once(*lhs).chain(rhs.unwrap_or_default()).collect(),
+        Expr::InSelect { lhs, .. } | Expr::InTable { lhs, .. } => vec![*lhs],
+        Expr::Exists(_) | Expr::Subquery(_) | Expr::FunctionCallStar { .. } | Expr::Raise(..) => vec![],
+        Expr::Id(_) | Expr::Name(_) | Expr::Qualified(..) | Expr::DoublyQualified(..) => vec![],
+        Expr::Literal(_) | Expr::Variable(_) => vec![],
+    }
+}
+
 /// The number, if the expression is a numeric literal with or without a sign.
 pub(crate) fn literal_number(expr: &Expr) -> Option<Number> {
     signed_number(expr, 0)

@@ -4,8 +4,8 @@ use crate::emit::{Tr, plain};
 use crate::parse::tree::{Expr, Limit, ResultColumn, SortOrder, SortedColumn};
 use crate::parse::{LimitForm, limit_form};
 use crate::refuse::{R, no};
-use crate::rules::literals::{bare, literal_number};
-use crate::rules::{Id, collations, columns, tagged};
+use crate::rules::literals::{bare, literal_number, uncollated};
+use crate::rules::{Id, collations, columns, expr, tagged};
 use crate::types::{Collation, Number, Strength, Ty, Val};
 
 pub(crate) fn order_term<'a>(
@@ -14,11 +14,13 @@ pub(crate) fn order_term<'a>(
     columns: &'a [ResultColumn<'a>],
     distinct: bool,
 ) -> R<()> {
-    let alias = match bare(&term.expr) {
-        Expr::Id(id) => tr.known.alias(&plain(id.0)),
+    // Of several the outermost applies.
+    let collation = match bare(&term.expr) {
+        Expr::Collate(_, name) => Some(*name),
         _ => None,
     };
-    let named = match literal_number(&term.expr) {
+    let within = uncollated(&term.expr);
+    let named = match literal_number(within) {
         Some(Number::Int(n)) => {
             match usize::try_from(n.saturating_sub(1)).ok().and_then(|i| Some((i, columns.get(i)?))) {
                 Some((i, ResultColumn::Expr(expr, _))) => Some((i, expr)),
@@ -26,8 +28,23 @@ pub(crate) fn order_term<'a>(
             }
         }
         Some(_) => return no(Id::OrderBy, "ORDER", "ORDER BY a real number"),
-        None => alias,
+        None => match within {
+            Expr::Id(id) => tr.known.alias(&plain(id.0)),
+            _ => None,
+        },
     };
+    if let (Some(name), Some((_, expr))) = (collation, named) {
+        if distinct {
+            return no(Id::OrderBy, "COLLATE", "ORDER BY a result of SELECT DISTINCT with COLLATE");
+        }
+        let (from, qualify) = (tr.at(), std::mem::replace(&mut tr.place.qualify, true));
+        let value = expr::with_collation(tr, expr, name)?;
+        tr.place.qualify = qualify;
+        if is_position(&tr.out.sql[from..]) {
+            return no(Id::OrderBy, "COLLATE", "ORDER BY a number with COLLATE");
+        }
+        return ordered(tr, from, value, term);
+    }
     let short = tr.input.text.len() <= crate::rules::literals::COMPARED_MAX;
     let listed = |expr: &Expr| short && columns.iter().any(|c| matches!(c, ResultColumn::Expr(e, _) if e == expr));
     let star = columns.iter().any(|c| !matches!(c, ResultColumn::Expr(..)));
@@ -59,7 +76,17 @@ pub(crate) fn order_term<'a>(
     let qualify = std::mem::replace(&mut tr.place.qualify, true);
     let value = tr.value(expr, Ty::Any)?;
     tr.place.qualify = qualify;
+    if is_position(&tr.out.sql[from..]) {
+        tr.out.sql.truncate(from);
+        tr.put("(SELECT NULL)");
+        return Ok(());
+    }
     ordered(tr, from, value, term)
+}
+
+/// Whether the servers would take this for the position of a column: TRUE and FALSE are written as numbers.
+pub(crate) fn is_position(written: &str) -> bool {
+    written.bytes().all(|b| b.is_ascii_digit() || b"+-(). ".contains(&b))
 }
 
 /// A term of ORDER BY of a SELECT DISTINCT that is written as groups, not made of the listed columns: its value in any

@@ -4,7 +4,7 @@ use crate::catalogue::{Column, output};
 use crate::emit::{Extra, Tr, plain};
 use crate::parse::tree::{Distinctness, Expr, FromClause, Literal, OneSelect, ResultColumn, SortedColumn};
 use crate::refuse::{R, no};
-use crate::rules::literals::{bare, literal_number};
+use crate::rules::literals::{bare, literal_number, parts, uncollated};
 use crate::rules::{Id, aggregates, collations, columns, from, order, tagged, windows};
 use crate::scope::{Grouping, HIDDEN, Source, as_name, is_rowid};
 use crate::types::{Collation, Number, Ty, Val};
@@ -29,7 +29,7 @@ pub(crate) fn select<'a>(
     scope.results = columns;
     let terms = group_by.unwrap_or_default();
     group_terms(tr, terms, columns)?;
-    tr.known.scopes.last_mut().expect("pushed by core").pick = only_extreme(columns, *having);
+    tr.known.scopes.last_mut().expect("pushed by core").pick = only_extreme(columns, order, *having);
     let aggregates = std::mem::take(&mut tr.seen.aggregates);
     let windows = std::mem::take(&mut tr.known.windows);
     let by_group = distinct && terms.is_empty() && having.is_none() && orders_by_others(tr, order, columns);
@@ -198,7 +198,9 @@ const CONSTANT: &str = "(SELECT NULL)";
 fn group_term<'a>(tr: &mut Tr<'a>, term: &'a Expr<'a>, columns: &'a [ResultColumn<'a>]) -> R<()> {
     let listed = result_of(term, columns);
     let term = listed.unwrap_or(term);
-    if listed.is_none() && literal_number(term).is_some() || matches!(bare(term), Expr::Variable(_)) {
+    let is_collated = matches!(bare(term), Expr::Collate(..));
+    let is_number = literal_number(if is_collated { uncollated(term) } else { term }).is_some();
+    if is_number && (listed.is_none() || is_collated) || matches!(bare(term), Expr::Variable(_)) {
         return no(Id::GroupBy, "GROUP", "grouping by a number that is not a column of the result, or by a parameter");
     }
     let named = match bare(term) {
@@ -215,7 +217,7 @@ fn group_term<'a>(tr: &mut Tr<'a>, term: &'a Expr<'a>, columns: &'a [ResultColum
     let value = tr.value(term, Ty::Any)?;
     tr.place.qualify = qualify;
     // An alias of a number, and TRUE and FALSE written as numbers, would be column positions for the servers.
-    if tr.out.sql[start..].bytes().all(|b| b.is_ascii_digit() || b"+-(). ".contains(&b)) {
+    if order::is_position(&tr.out.sql[start..]) {
         tr.out.sql.truncate(start);
         tr.put(CONSTANT);
         return Ok(());
@@ -407,8 +409,20 @@ fn made_of(expr: &Expr, listed: &impl Fn(&Expr) -> bool, depth: u8) -> bool {
         }
 }
 
-/// The argument of the only min() or max() in a select list, and whether it is max().
-fn only_extreme<'a>(columns: &'a [ResultColumn<'a>], having: Option<&Expr>) -> Option<(&'a Expr<'a>, bool)> {
+/// The argument of the only min() or max() in a select list, and whether it is max(). With another one anywhere, SQLite takes the
+/// row of the last.
+fn only_extreme<'a>(
+    columns: &'a [ResultColumn<'a>],
+    order: &'a [SortedColumn<'a>],
+    having: Option<&Expr>,
+) -> Option<(&'a Expr<'a>, bool)> {
+    let results = columns.iter().filter_map(|column| match column {
+        ResultColumn::Expr(expr, _) => Some(expr),
+        _ => None,
+    });
+    if results.chain(order.iter().map(|term| &term.expr)).map(extremes).sum::<usize>() > 1 {
+        return None;
+    }
     let mut found = None;
     for column in columns {
         let ResultColumn::Expr(
@@ -419,11 +433,23 @@ fn only_extreme<'a>(columns: &'a [ResultColumn<'a>], having: Option<&Expr>) -> O
             continue;
         };
         let max = name.0.eq_ignore_ascii_case("max");
-        if (max || name.0.eq_ignore_ascii_case("min")) && found.replace((of, max)).is_some() {
-            return None;
+        if max || name.0.eq_ignore_ascii_case("min") {
+            found = Some((of, max));
         }
     }
     found.filter(|_| having.is_none())
+}
+
+/// Number of min() and max() of one argument in an expression.
+fn extremes(expr: &Expr) -> usize {
+    let (mut rest, mut count) = (vec![expr], 0);
+    while let Some(expr) = rest.pop() {
+        if let Expr::FunctionCall { name, args: Some([_]), .. } = expr {
+            count += usize::from(["min", "max"].iter().any(|known| name.0.eq_ignore_ascii_case(known)));
+        }
+        rest.extend(parts(expr));
+    }
+    count
 }
 
 /// The result column that a number in GROUP BY refers to.

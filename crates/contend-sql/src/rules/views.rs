@@ -74,8 +74,17 @@ pub(crate) fn create_table_as<'a>(tr: &mut Tr<'a>, created: Created<'a>, select:
     }
     tr.name(&plain(name.name.0))?;
     tr.either("", " ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin");
-    tr.put(" AS ");
+    // MariaDB takes constraints and defaults over from the columns of a query, but not from those of a union.
+    tr.either(" AS ", " AS (");
     tr.query(select, Wanted::Columns)?;
+    if !tr.postgres {
+        tr.put(") UNION ALL SELECT ");
+        tr.list(outputs.iter(), |tr, _| {
+            tr.put("NULL");
+            Ok(())
+        })?;
+        tr.put(" FROM DUAL WHERE FALSE");
+    }
     if tr.input.catalogue.keeps_rowids && !temporary {
         let mut table = Table::new(plain(name.name.0).into_owned(), Kind::Table);
         table.keep_rowid();

@@ -1,10 +1,11 @@
 //! Functions that change or search texts, or build them from other values.
 
-use crate::emit::Tr;
+use crate::emit::{Tr, plain};
 use crate::names::push_text;
-use crate::parse::tree::Expr;
+use crate::parse::tree::{Expr, Literal};
 use crate::refuse::{R, no};
 use crate::rules::compare::FOLD_MARIADB;
+use crate::rules::literals::bare;
 use crate::rules::{Id, arithmetic, columns, texts};
 use crate::types::{Ty, Val, plain_result};
 
@@ -94,8 +95,13 @@ pub(crate) fn instr<'a>(tr: &mut Tr<'a>, text: &'a Expr<'a>, part: &'a Expr<'a>)
 
 /// replace().
 pub(crate) fn text_replaced<'a>(tr: &mut Tr<'a>, text: &'a Expr<'a>, from: &'a Expr<'a>, to: &'a Expr<'a>) -> R<Val> {
+    let may_be_null = tr.probe(to)?.nullable;
+    let is_text = matches!(bare(from), Expr::Literal(Literal::String(text)) if !plain(text).is_empty());
+    if may_be_null && !is_text {
+        return no(Id::Functions, "replace", "replace() of a text that may be empty by one that may be NULL");
+    }
     // MariaDB does not evaluate the replacement if nothing is found.
-    let twice = !tr.postgres && tr.probe(to)?.nullable;
+    let twice = !tr.postgres && may_be_null;
     if twice {
         tr.put("CASE WHEN ");
         let start = tr.at();

@@ -756,3 +756,29 @@ SELECT id, d + 1, d * n, d / 2, n / 3, -d, d - n, d % 2 FROM t;
 SELECT id FROM t WHERE d * 2 > 4 ORDER BY d + n;
 --! params 1.0, 2
 SELECT d + ?1, d * ?2 FROM t;
+
+--! case 22qa adversarial: Literal reals of more than 15 digits in a numeric column
+CREATE TABLE n (id INTEGER PRIMARY KEY, d NUMERIC);
+INSERT INTO n VALUES (1, 0.30000000000000004), (2, 1234567890123456789.0), (3, 12.5);
+INSERT INTO n VALUES (4, 0.1) UNION ALL SELECT 5, 0.30000000000000004;
+UPDATE n SET d = 0.30000000000000004 WHERE id = 4;
+SELECT id, d FROM n;
+SELECT id FROM n WHERE d = 0.30000000000000004;
+
+--! case 29qa adversarial: GLOB with a hyphen after a bracket, and after a range
+SELECT '_' GLOB '[]-a]', '-' GLOB '[]-a]', ']' GLOB '[]-a]', '-' GLOB '[b-a-c]', 'd' GLOB '[a-c-e]', '-' GLOB '[a-c-e]', 'x' GLOB '[^]-a]';
+
+--! case 20qa adversarial: Integers beyond 2^53 between reals
+CREATE TABLE t (a INTEGER);
+INSERT INTO t VALUES (9007199254740993), (5);
+SELECT a FROM t WHERE a BETWEEN 4.5 AND 5.5;
+SELECT a FROM t WHERE a IN (5.0, 6.0);
+SELECT a FROM t WHERE a IN (5, 9007199254740993);
+
+--! case 28qa adversarial: A pattern of LIKE that ends with its escape
+SELECT 'a!' LIKE 'a!' ESCAPE '!';
+
+--! case 24qa adversarial: A text compared with a computed integer, by bytes
+CREATE TABLE t (id INTEGER PRIMARY KEY);
+INSERT INTO t VALUES (1);
+SELECT CAST('~' AS TEXT) < id + 0, CAST('1' AS TEXT) = id + 0 FROM t;

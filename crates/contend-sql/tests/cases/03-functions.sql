@@ -973,3 +973,18 @@ SELECT id, strftime("%s", at), CAST(strftime("%H", at) AS INTEGER) FROM t;
 CREATE TABLE t (id INTEGER PRIMARY KEY, at TEXT, "%s" TEXT);
 INSERT INTO t VALUES (1, '2026-03-04 05:06:07', '%Y');
 SELECT id, strftime("%s", at) FROM t;
+
+--! case 49qa adversarial: replace() of an empty text by NULL
+CREATE TABLE t (a TEXT, b TEXT, c TEXT);
+INSERT INTO t VALUES ('abc', '', NULL);
+SELECT replace(a, b, c) FROM t;
+
+--! case 39qa adversarial: sign() and sum() of a text that is no number
+SELECT sign('abc');
+SELECT sum('abc'), typeof(sum('abc'));
+
+--! case 56qa adversarial: JSON in parentheses
+SELECT json_array((json_array(1))), json_object('k', (json('[2]')));
+
+--! case 56qb adversarial: JSON that CASE passes on
+SELECT json_array(CASE WHEN 1 THEN json_array(1) END);

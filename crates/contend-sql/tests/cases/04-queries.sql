@@ -636,3 +636,41 @@ CREATE TABLE t (a INTEGER);
 INSERT INTO t VALUES (1), (2);
 SELECT 1 FROM t HAVING 1;
 SELECT a FROM t;
+
+--! case 61qa adversarial: COLLATE around the number or the name of a result in ORDER BY
+CREATE TABLE t (a TEXT, b TEXT);
+INSERT INTO t VALUES ('1', 'B'), ('2', 'a'), ('3', NULL);
+--! ordered
+SELECT b FROM t ORDER BY 1 COLLATE NOCASE;
+--! ordered
+SELECT b AS a FROM t ORDER BY a COLLATE NOCASE;
+
+--! case 61qb adversarial: TRUE in ORDER BY is no number of a result
+CREATE TABLE t (a INTEGER, b TEXT);
+INSERT INTO t VALUES (1, 'z'), (2, 'y');
+--! ordered
+SELECT a, b FROM t ORDER BY TRUE, b;
+--! ordered
+SELECT a, b FROM t ORDER BY CAST(1 AS INTEGER), b;
+
+--! case 61qc adversarial: The name of a result that an outer query has as a column
+CREATE TABLE t (a INTEGER, x INTEGER);
+CREATE TABLE u (b INTEGER);
+INSERT INTO t VALUES (1, 3), (2, 9);
+INSERT INTO u VALUES (2), (7);
+SELECT a, (SELECT b + 1 AS x FROM u WHERE x = 3) FROM t;
+
+--! case 71qa adversarial: A query of WITH that comes later, and one in another spelling than its definition
+CREATE TABLE b (x INTEGER);
+INSERT INTO b VALUES (5);
+WITH a AS (SELECT x FROM b), b AS (SELECT 1 AS x) SELECT x FROM a;
+
+--! case 71qb adversarial: A query of WITH in another spelling
+CREATE TABLE foo (x INTEGER);
+INSERT INTO foo VALUES (5);
+WITH Foo AS (SELECT 1 AS x) SELECT x FROM foo;
+
+--! case 66qa adversarial: The row of the last of several min() and max()
+CREATE TABLE t (name TEXT, a INTEGER, b INTEGER);
+INSERT INTO t VALUES ('x', 1, 1), ('y', 2, 2);
+SELECT name, max(a), 1 + min(b) FROM t;
