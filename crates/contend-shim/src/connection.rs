@@ -100,6 +100,12 @@ impl Connection {
         self.front.say(failed)
     }
 
+    /// The code of a call that failed in SQLite itself.
+    pub fn has_failed(&self, code: i32) -> i32 {
+        self.has_raised.store(true, Relaxed);
+        code
+    }
+
     /// Clears the last error: a call succeeded.
     pub fn succeeded(&self) {
         if self.has_raised.swap(false, Relaxed) {

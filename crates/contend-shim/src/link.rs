@@ -384,7 +384,7 @@ impl Link {
         }
         let Some(server) = self.server.as_mut().filter(|server| !server.is_closed()) else {
             let lost = || Trouble::Lost("it was lost within the transaction, which is rolled back".to_string());
-            return if transaction.is_sent && word == "COMMIT" { Err(lost()) } else { Ok(()) };
+            return if transaction.is_sent && !is_rollback { Err(lost()) } else { Ok(()) };
         };
         let mut answers = if batch.is_empty() { vec![] } else { server.exchange(&batch) };
         // The answer to COMMIT says what became of the transaction, not that to the release of the lock.

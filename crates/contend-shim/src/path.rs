@@ -9,6 +9,8 @@ pub struct DatabaseFile {
     pub path: PathBuf,
     /// Whether the URI has `mode=ro` or `immutable=1`.
     pub is_readonly: bool,
+    /// Whether the URI allows to make a new file: `mode=ro` and `mode=rw` do not.
+    pub may_create: bool,
     /// The library's settings, if the URI has them as `contend_shim`.
     pub settings: Option<String>,
 }
@@ -32,7 +34,12 @@ pub fn place(name: &str, is_uri: bool) -> Option<DatabaseFile> {
     }
     let path = std::path::absolute(&file).ok()?;
     let settings = query.split('&').find_map(|pair| pair.strip_prefix("contend_shim=")).map(decoded);
-    Some(DatabaseFile { path: real_path(&path), is_readonly: has("mode=ro") || has("immutable=1"), settings })
+    Some(DatabaseFile {
+        path: real_path(&path),
+        is_readonly: has("mode=ro") || has("immutable=1"),
+        may_create: !has("mode=ro") && !has("mode=rw"),
+        settings,
+    })
 }
 
 /// Resolves symbolic links, as far as the path exists.
@@ -76,6 +83,9 @@ mod tests {
         assert_eq!(path("file:/nowhere/a%20b.db?mode=ro", true).as_deref(), Some("/nowhere/a b.db"));
         assert_eq!(path("file:///nowhere/a.db", true).as_deref(), Some("/nowhere/a.db"));
         assert_eq!(place("file:/nowhere/a.db?mode=ro", true).map(|place| place.is_readonly), Some(true));
+        let may_create = |name| place(name, true).map(|place| place.may_create);
+        assert_eq!(may_create("file:/nowhere/a.db?mode=rw"), Some(false));
+        assert_eq!(may_create("file:/nowhere/a.db?mode=rwc"), Some(true));
         let settings =
             place("file:/nowhere/a.db?contend_shim=user%3Dme%0Aport%3D1", true).and_then(|place| place.settings);
         assert_eq!(settings.as_deref(), Some("user=me\nport=1"));

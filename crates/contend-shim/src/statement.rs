@@ -1,7 +1,7 @@
 //! A statement of the program: classified when it is prepared, executed by steps.
 
 use crate::c::front::{Failed, Own};
-use crate::c::{DONE, ERROR, OK, READONLY, ROW};
+use crate::c::{DONE, ERROR, INTERRUPT, OK, READONLY, ROW};
 use crate::connection::{Connection, State};
 use crate::copied::{Asked, OUTDATED_MAX, Stopped};
 use crate::does::{Does, does};
@@ -39,6 +39,8 @@ struct Progress {
     values: Vec<Value>,
     /// Remaining rows, between the first step and the last.
     rows: Option<VecDeque<Vec<Value>>>,
+    /// Interrupts before its first row.
+    interrupts: usize,
     /// Number of rows that it changed, added at its end.
     changed: Option<i64>,
     /// Whether it was stepped since the last reset.
@@ -163,6 +165,10 @@ impl Statement {
 
     /// Returns the next row.
     fn next(&self, progress: &mut Progress) -> Result<i32, Failed> {
+        let has_rows = progress.rows.as_ref().is_some_and(|rows| !rows.is_empty());
+        if has_rows && self.is_readonly && progress.interrupts != self.connection.interrupts.count() {
+            return Err(Failed::new(INTERRUPT, "interrupted"));
+        }
         let Some(row) = progress.rows.as_mut().and_then(VecDeque::pop_front) else {
             self.end(progress);
             return Ok(DONE);
@@ -197,6 +203,7 @@ impl Statement {
             return Err(Failed::new(ERROR, "contend shim: the server's rows have a different number of columns"));
         }
         progress.rows = Some(rows.into());
+        progress.interrupts = self.connection.interrupts.count();
         Ok(())
     }
 

@@ -11,7 +11,8 @@ use std::path::PathBuf;
 #[derive(Parser)]
 #[command(after_help = "Examples:
   contend shim --to postgres://me@localhost/app -- python3 app.py
-  contend shim --to 'postgres://me@/app?socket=/run/postgresql/.s.PGSQL.5432' -- sqlite3 notes.db
+  contend shim --to 'postgres://me@/app?socket=/run/postgresql/.s.PGSQL.5432' \\
+      -- sqlite3 notes.db
   contend shim --to mysql://me@localhost/ -- python3 app.py
 
 Every database file that the command opens is a schema of PostgreSQL or a database of MariaDB, named after the file's \

@@ -3,10 +3,10 @@
 
 use super::front::Front;
 use super::hook::{hook, text};
-use super::real::{Authorizer, Text, of_caller};
+use super::real::{Authorizer, Real, Text, of_caller};
 use super::{MISUSE, OK};
 use crate::connection::Connection;
-use crate::{note, registry};
+use crate::{journal, note, path, registry};
 use contend_interpose::P;
 use std::ffi::c_int;
 use std::sync::PoisonError;
@@ -46,6 +46,21 @@ callback!(asked(connection: P, code: c_int, one: Text, two: Text, database: Text
 
 callback!(denied(_argument: P, _code: c_int, _one: Text, _two: Text, _database: Text, _trigger: Text) -> c_int { DENY });
 
+// SQLITE_ATTACH; without a name it is a parameter. VACUUM attaches a temporary file, whose name is empty.
+callback!(guarded(_argument: P, code: c_int, one: Text, _two: Text, _database: Text, _trigger: Text) -> c_int {
+    const ATTACH: c_int = 24;
+    if code != ATTACH || !one.is_null() && path::place(&text(one), true).is_none() {
+        return OK;
+    }
+    let _ = journal::refused("ATTACH", "a database in memory attaches a file, whose rows are on the server");
+    DENY
+});
+
+/// Lets a database in memory attach no file: SQLite would read and write the local one.
+pub unsafe fn guard(real: &Real, db: P) {
+    (real.set_authorizer)(db, Some(guarded), std::ptr::null_mut());
+}
+
 /// Denies all statements of a front that is connected to nothing: it would keep their rows in memory, and lose them.
 pub fn deny(front: Front) {
     // SAFETY: the handle is the front's, and the function needs no argument.
@@ -66,5 +81,8 @@ hook!(rcx; sqlite3_set_authorizer(db: P, call: Authorizer, argument: P) -> c_int
     };
     let call = call.map_or(0, |call| call as usize);
     *connection.authorizer.lock().unwrap_or_else(PoisonError::into_inner) = (call, argument as usize);
+    // As with SQLite, statements that are there are prepared again: those for the server, and those of the front.
+    connection.own().count += 1;
+    ask(&connection);
     OK
 });

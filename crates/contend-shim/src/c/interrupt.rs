@@ -33,6 +33,8 @@ pub struct Interrupts {
     phase: AtomicU8,
     /// Calls of [`Interrupts::interrupt`] that have begun and not ended. No lock: a program may call it in a signal handler.
     calls: AtomicUsize,
+    /// Number of calls so far.
+    count: AtomicUsize,
     /// Whether there was one that SQLite did not get.
     is_kept: AtomicBool,
     /// The program's.
@@ -87,6 +89,7 @@ impl Interrupts {
     /// Interrupts the front. Returns whether the server's statement must be cancelled, too.
     pub fn interrupt(&self, front: &Front) -> bool {
         self.calls.fetch_add(1, SeqCst);
+        self.count.fetch_add(1, SeqCst);
         let phase = self.phase.load(SeqCst);
         if phase == OPEN {
             // SAFETY: the connection is open.
@@ -96,6 +99,11 @@ impl Interrupts {
         }
         self.calls.fetch_sub(1, SeqCst);
         phase != HELD
+    }
+
+    /// Number of interrupts so far.
+    pub fn count(&self) -> usize {
+        self.count.load(SeqCst)
     }
 
     /// Stores the program's progress handler.

@@ -4,7 +4,7 @@ use super::front::{Counts, Failed, Front};
 use super::hook::{hook, text, text16};
 use super::interrupt::Handler;
 use super::real::{Progress, Real, Text, of_caller};
-use super::{CANTOPEN, MISUSE, OK, authorizer};
+use super::{CANTOPEN, MISUSE, OK, authorizer, refused};
 use crate::config::{Settings, of_uri, settings};
 use crate::connection::Connection;
 use crate::{journal, path, registry};
@@ -38,7 +38,11 @@ unsafe fn reads_uris(real: &Real) -> bool {
 unsafe fn opened(name: &str, out: *mut P, flags: c_int, real: &'static Real, call: impl FnOnce() -> c_int) -> c_int {
     let place = path::place(name, flags & URI != 0 || name.starts_with("file:") && reads_uris(real));
     let Some(place) = place.filter(|_| flags & MEMORY == 0 && !out.is_null()) else {
-        return call();
+        let rc = call();
+        if rc == OK && !out.is_null() {
+            authorizer::guard(real, *out);
+        }
+        return rc;
     };
     static FORKING: Once = Once::new();
     FORKING.call_once(|| {
@@ -46,7 +50,8 @@ unsafe fn opened(name: &str, out: *mut P, flags: c_int, real: &'static Real, cal
     });
     super::front::enter(real);
     crate::value::answers_as(u32::try_from((real.libversion_number)()).unwrap_or(0));
-    let rc = (real.open_v2)(c":memory:".as_ptr(), out, flags & KEPT | READ_WRITE_CREATE, null());
+    let (rc, own) =
+        refused::noted(|| (real.open_v2)(c":memory:".as_ptr(), out, flags & KEPT | READ_WRITE_CREATE, null()));
     if rc != OK {
         return rc;
     }
@@ -58,6 +63,7 @@ unsafe fn opened(name: &str, out: *mut P, flags: c_int, real: &'static Real, cal
     let settings = place.settings.as_deref().map_or_else(settings, of_uri);
     match settings.ok_or_else(unreadable).and_then(|settings| connect(front, settings, &place, flags)) {
         Ok(connection) => {
+            *connection.own() = own;
             authorizer::ask(&connection);
             registry::enter_connection(front.db, connection);
             OK
@@ -80,7 +86,7 @@ fn connect(
     if place.path.parent().is_some_and(|parent| !parent.is_dir()) {
         return Err(Failed::new(CANTOPEN, journal::NOT_THERE));
     }
-    let creates = flags & CREATE != 0 && !place.is_readonly;
+    let creates = flags & CREATE != 0 && place.may_create && !place.is_readonly;
     let connection = Connection::open(front, settings, &place.path, creates)
         .inspect_err(|failed| journal::not_opened(&place.path, failed))?;
     connection.is_readonly.store(flags & READ_ONLY != 0 || place.is_readonly, Relaxed);

@@ -51,6 +51,8 @@ unsafe fn prepared_for(connection: &Arc<Connection>, out: *mut P, call: &impl Fn
         let changed = connection.state().refresh(&connection.front);
         rc = match changed {
             Ok(true) => noted(connection, out, call),
+            // SQLite's own error is still there, with the place in the text.
+            Ok(false) if connection.front.failed() == failed => connection.has_failed(rc),
             Ok(false) => connection.raise(&failed),
             Err(failed) => connection.raise(&failed),
         };

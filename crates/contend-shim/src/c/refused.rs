@@ -8,6 +8,7 @@ use crate::connection::Connection;
 use crate::own::Own;
 use crate::registry;
 use contend_interpose::P;
+use std::cell::RefCell;
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr::null_mut;
 use std::sync::Arc;
@@ -97,9 +98,22 @@ hook!(r8; sqlite3_load_extension(db: P, file: Text, entry: Text, message: *mut *
 /// Notes a function or collation of the program: the front has it, the server does not. Statements that are prepared are
 /// checked again.
 fn note(db: P, add: impl FnOnce(&mut Own)) {
-    if let Some(connection) = registry::connection(db as usize) {
-        add(&mut connection.own());
+    match registry::connection(db as usize) {
+        Some(connection) => add(&mut connection.own()),
+        None => OPENING.with_borrow_mut(|opening| opening.as_mut().map_or((), add)),
     }
+}
+
+thread_local! {
+    /// What the program's own extensions (`sqlite3_auto_extension`) register while a front is opened.
+    static OPENING: RefCell<Option<Own>> = const { RefCell::new(None) };
+}
+
+/// Opens a front, and returns what was registered meanwhile.
+pub fn noted<T>(open: impl FnOnce() -> T) -> (T, Own) {
+    OPENING.set(Some(Own::default()));
+    let done = open();
+    (done, OPENING.take().unwrap_or_default())
 }
 
 hook!(none; sqlite3_create_function(db: P, name: Text, count: c_int, encoding: c_int, data: P, call: Function, step: Function, end: P) -> c_int, _nothing {
