@@ -131,6 +131,8 @@ enum Place {
     Pragma,
     /// After a name in a PRAGMA; whether it is a setting of SQLite itself.
     Named(bool),
+    /// In the value of such a setting.
+    Setting,
     Attach,
     /// In the file of an ATTACH, after parameters.
     Parameters,
@@ -149,7 +151,8 @@ impl Place {
             Place::Begin if is(b"explain") || is(b"query") || is(b"plan") => Place::Begin,
             Place::Begin if is(b"pragma") => Place::Pragma,
             Place::Begin if is(b"attach") || is(b"vacuum") => Place::Attach,
-            Place::Begin | Place::Named(true) if token != b"." => Place::Elsewhere,
+            Place::Begin if token != b"." => Place::Elsewhere,
+            Place::Named(true) if token != b"." => Place::Setting,
             Place::Pragma => Place::Named(is_setting(token)),
             Place::Named(_) if token == b"." => Place::Pragma,
             Place::Named(_) => Place::Secret,
@@ -200,7 +203,7 @@ pub fn write(sql: &[u8], key: [u64; 2], hashed: bool, out: &mut Sink) {
         let (end, is_text) = token(sql, i);
         let token = &sql[i..end];
         let is_value = is_text && !position.is_column(token, tokens(sql, end));
-        match hashed && is_value || place.hides(token) {
+        match hashed && is_value && place != Place::Setting || place.hides(token) {
             true => stand_in(token, key, out),
             false => out.all(token),
         }
@@ -354,6 +357,10 @@ mod tests {
     fn settings_stay_but_no_key_of_a_cipher() {
         assert_eq!(written("PRAGMA busy_timeout = 5000", Some([1, 2])), "PRAGMA busy_timeout = 5000");
         assert!(!written("PRAGMA key = 'secret'", Some([1, 2])).contains("secret"));
+        let script =
+            written("PRAGMA busy_timeout = 5000; PRAGMA mmap_size = 99; INSERT INTO t VALUES (5000)", Some([1, 2]));
+        assert!(script.starts_with("PRAGMA busy_timeout = 5000; PRAGMA mmap_size = 99; INSERT"), "{script}");
+        assert!(!script.ends_with("(5000)"), "{script}");
         assert!(!written("ATTACH 'a.db' AS a KEY 'secret'", None).contains("secret"), "with all values, too");
         assert_eq!(written("PRAGMA cache_size = 99", None), "PRAGMA cache_size = 99");
         for keyed in [

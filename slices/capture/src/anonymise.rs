@@ -96,8 +96,8 @@ fn anonymous(raw: &Raw, key: [u64; 2], server: Option<&str>) -> Vec<u8> {
             put(&mut bytes, record::ROWID, 0);
             bytes
         }
-        kind::PROCESS => padded(raw.bytes(0, record::NUMBER_BYTES as u64 + raw.t()).to_vec()),
-        kind::LIBRARY => padded(raw.bytes(0, record::HEAD as u64 + raw.t()).to_vec()),
+        kind::PROCESS => padded(raw.bytes(0, (record::NUMBER_BYTES as u64).saturating_add(raw.t())).to_vec()),
+        kind::LIBRARY => padded(raw.bytes(0, (record::HEAD as u64).saturating_add(raw.t())).to_vec()),
         kind::OPEN => {
             let mut bytes = whole();
             let name = bytes[record::OPEN_BYTES..].split(|byte| *byte == 0).next().unwrap_or_default();

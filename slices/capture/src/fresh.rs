@@ -25,9 +25,9 @@ const TABLES_MAX: usize = 6;
 /// Make a workload and a study from a SQLite database: its schema, row counts, lengths and frequent values
 #[derive(Parser)]
 #[command(after_help = "Examples:
-  contend new --from app.db                  writes app/workload.toml and app/study.toml
-  contend run app --quick                    SQLite or a server for these tables?
-  contend new --from app.db --without-values texts and numbers are made up, also where a column has few values
+  contend new --from app.db            writes app/workload.toml and study.toml
+  contend run app --quick              SQLite or a server for these tables?
+  contend new --from app.db --without-values   all texts and numbers made up
 
 The database is only read; a journal that a crash left is rolled back, as by any reader. Columns with at most 20 different values get these values and their shares, unless
 --without-values is given. What the program does with its tables is not known: the transactions are a beginning to edit.

@@ -11,6 +11,7 @@ use contend::cli::OK;
 use contend::cli::say;
 use contend::engine::dsn::Typed;
 use contend_wire::database::{Endpoint, Password};
+use std::collections::BTreeSet;
 use std::net::{TcpListener, TcpStream, ToSocketAddrs as _};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -55,9 +56,10 @@ pub fn listen((listen, to): (&str, &str), out: &Path, values: Values, stop: &Ato
             if target.scheme == "mysql" { "mariadb-dump" } else { "pg_dump" }
         ));
     }
+    let mut known = BTreeSet::new();
     let mut heard = |said: Said| {
         // Each client that is refused in the same way would repeat it.
-        if manifest.missing.contains(&said.text) {
+        if !known.insert(said.text.clone()) {
             return;
         }
         say(&said.text);

@@ -16,6 +16,11 @@ pub struct Mode {
 impl Mode {
     /// That of stored texts.
     pub const STORED: Mode = Mode { has_backslashes: false, has_ansi_quotes: true };
+
+    /// Another number for each.
+    pub fn number(self) -> u8 {
+        u8::from(self.has_backslashes) + 2 * u8::from(self.has_ansi_quotes)
+    }
 }
 
 /// A piece of a statement.
@@ -191,9 +196,18 @@ impl Words {
         const OF: [&[u8]; 4] = [b"password", b"identified", b"server", b"connection"];
         const IN: [&[u8]; 9] =
             [b"create", b"alter", b"grant", b"set", b"change", b"start", b"prepare", b"execute", b"install"];
+        const WITHOUT: [&[u8]; 8] =
+            [b"table", b"index", b"unique", b"fulltext", b"spatial", b"view", b"temporary", b"sequence"];
+        let of = if self.at(1) == b"or" { 3 } else { 1 };
+        if !self.is_script && matches!(self.at(0), b"create" | b"alter") && WITHOUT.contains(&self.at(of)) {
+            // A table of another server has its address.
+            return self.all.iter().any(|word| word == b"connection");
+        }
         let may_have =
             if self.is_script { self.all.iter().any(|word| IN.contains(&&word[..])) } else { IN.contains(&self.at(0)) };
-        has(lower, b"password(") || may_have && OF.iter().any(|word| has(lower, word))
+        let calls =
+            |at: usize| self.at(at).ends_with(b"password") && self.at(at).len() <= 12 && self.at(at + 1) == b"(";
+        (0..self.all.len()).any(calls) || may_have && OF.iter().any(|word| has(lower, word))
     }
 }
 
@@ -391,7 +405,14 @@ mod tests {
         ] {
             assert!(!full(sql, USUAL).contains("secret") && !hashed(sql, USUAL).contains("secret"), "{sql}");
         }
-        assert!(full("UPDATE users SET password = 'value'", USUAL).contains("value"), "the program's own column");
+        for sql in [
+            "UPDATE users SET password = 'value'",
+            "CREATE TABLE wp_posts (id int(11), post_password varchar(255) DEFAULT 'none', KEY (post_password(10)))",
+            "CREATE TABLE servers (id int(11))",
+            "INSERT INTO reset_password(user_id) VALUES (5)",
+        ] {
+            assert_eq!(full(sql, USUAL), sql, "the program's own tables and columns");
+        }
     }
 
     #[test]

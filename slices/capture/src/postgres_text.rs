@@ -43,6 +43,8 @@ pub fn written(sql: &[u8], has_backslashes: bool, key: [u64; 2], is_full: bool) 
         (place, position) = (place.after(raw), position.after(raw));
         match (literal, key) {
             (Some(Literal::Other), _) if is_column => out.extend_from_slice(raw),
+            // No password is a number.
+            (Some(Literal::Other), _) if is_full && raw.iter().all(u8::is_ascii_digit) => out.extend_from_slice(raw),
             // The same text in quotes has the same stand-in.
             (None, Some(key)) if is_value => stand_for(&quoted(&plain(raw)), key, &mut out),
             (None, _) | (Some(Literal::Other), None) => out.extend_from_slice(raw),
@@ -163,8 +165,25 @@ impl Words {
     /// Whether it may have the password of a role or of another server.
     fn have_a_password(&self) -> bool {
         const OF: [&[u8]; 5] = [b"password", b"mapping", b"server", b"subscription", b"connection"];
-        self.all.iter().any(|word| OF.contains(&word.as_slice()))
-            && self.all.iter().any(|word| matches!(word.as_slice(), b"create" | b"alter"))
+        const WITHOUT: [&[u8]; 12] = [
+            b"table",
+            b"column",
+            b"index",
+            b"unique",
+            b"view",
+            b"materialized",
+            b"temp",
+            b"temporary",
+            b"unlogged",
+            b"sequence",
+            b"type",
+            b"schema",
+        ];
+        let may_have = |at: usize| {
+            let of = if self.at(at + 1) == b"or" { at + 3 } else { at + 1 };
+            matches!(self.at(at), b"create" | b"alter") && !WITHOUT.contains(&self.at(of))
+        };
+        self.all.iter().any(|word| OF.contains(&word.as_slice())) && (0..self.all.len()).any(may_have)
     }
 }
 
@@ -365,6 +384,14 @@ mod tests {
         ] {
             assert!(!full(sql, false).contains("secret") && !hashed(sql).contains("secret"), "{sql}");
         }
+        for sql in [
+            "CREATE TABLE users (id int DEFAULT 7, password varchar(255) DEFAULT 'none')",
+            "CREATE OR REPLACE VIEW server AS SELECT 5 AS n, 'a' AS connection",
+            "ALTER TABLE subscription ALTER COLUMN price TYPE numeric(10,2)",
+        ] {
+            assert_eq!(full(sql, false), sql, "it has no password");
+        }
+        assert!(full("CREATE ROLE eve CONNECTION LIMIT 5 PASSWORD 'secret'", false).contains("LIMIT 5"));
     }
 
     #[test]

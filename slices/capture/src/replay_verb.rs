@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 #[command(after_help = "Examples:
   contend capture --out day --values=full -- python3 app.py
   contend replay day                     as fast as possible
-  contend replay day --speed captured    with the captured pauses; `--speed 4` four times as fast
+  contend replay day --speed captured    with the captured pauses; 4: faster
   contend replay day --to 'postgres://me@db/test?password_env=PW'
                                          on an empty database of PostgreSQL or MariaDB
   contend replay clients --to 'postgres://me@new/copy?password_env=PW'

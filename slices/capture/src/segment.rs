@@ -208,6 +208,17 @@ pub fn pack_all(dir: &Path) -> Result<Totals> {
     Ok(totals)
 }
 
+/// Least length of a record of this kind.
+fn least_bytes(kind: u8) -> usize {
+    match kind {
+        kind::OPEN => record::OPEN_BYTES,
+        kind::PREPARE => record::PREPARE_BYTES,
+        kind::STEP => record::STEP_BYTES,
+        kind::EXEC => record::EXEC_BYTES,
+        _ => record::HEAD,
+    }
+}
+
 /// A segment: its thread, the bytes of its header, its records, and what it counts as lost.
 pub struct Segment {
     pub who: Who,
@@ -239,7 +250,8 @@ fn of_bytes(path: &Path, bytes: Vec<u8>) -> Result<Option<Segment>> {
     let (mut at, mut records) = (header::BYTES, vec![]);
     while at + record::HEAD <= end {
         let length = head.u32(at) as usize;
-        let is_whole = length >= record::HEAD && length.is_multiple_of(8) && at + length <= end;
+        let least = least_bytes(head.bytes[at + record::KIND]);
+        let is_whole = length >= least && length.is_multiple_of(8) && at + length <= end;
         ensure!(is_whole, "{} is damaged at byte {at}: copy the capture again", path.display());
         records.push(Raw { who, bytes: head.bytes[at..at + length].to_vec() });
         at += length;

@@ -365,9 +365,14 @@ impl<'s> Session<'s> {
         let runs_on = self.close()?;
         let trace = Trace::read(&self.out, &self.manifest)?;
         self.forget_what_the_program_made(&trace);
+        let mut unknown = vec![];
         for connection in trace.connections.values().filter(|connection| connection.rc == 0) {
             let path = &connection.path;
             if !path.as_os_str().is_empty() && !self.manifest.databases.iter().any(|db| db.path == *path) {
+                let on = trace.connections.values().filter(|other| other.rc == 0 && other.path == *path);
+                if on.min_by_key(|other| other.opened_ns).is_some_and(|first| first.has_content) {
+                    unknown.push(path.display().to_string());
+                }
                 self.manifest.databases.push(Database {
                     path: path.clone(),
                     content: None,
@@ -375,6 +380,12 @@ impl<'s> Session<'s> {
                     was_there: false,
                 });
             }
+        }
+        for path in unknown {
+            self.is_missing(format!(
+                "The content of {path} at its first opening is unknown: a file that had been used before had the same inode, or \
+                 another name of it was opened first."
+            ));
         }
         // A file that ATTACH created was not there to be kept.
         for path in trace.calls.iter().filter(|call| !call.has_failed()).filter_map(|call| attached(call)?.path) {

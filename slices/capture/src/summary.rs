@@ -378,8 +378,9 @@ impl<'m> Known<'m> {
             statement.count += 1;
             statement.total_ns += call.inside_ns + call.prepare.0;
             statement.rows += call.rows;
-            statement.changes +=
-                if self.shapes.get(call).does == Does::Write { call.changes.max(0).cast_unsigned() } else { 0 };
+            // A call that failed when it was prepared has the number of the one before it.
+            let has_changed = self.shapes.get(call).does == Does::Write && !call.has_failed();
+            statement.changes += if has_changed { call.changes.max(0).cast_unsigned() } else { 0 };
             statement.busy += u64::from(call.is_busy());
             statement.failed += u64::from(call.has_failed());
             statement.waited_ns += call.waited_ns + call.prepare.1;
@@ -476,7 +477,9 @@ fn setting(text: &str) -> Option<(String, String)> {
         "shrink_memory",
     ];
     let Some((name, value)) = pragma(&tokens(text)) else {
-        let name = text.split(['=', ' ']).filter(|word| !word.is_empty()).nth(1).unwrap_or_default();
+        let is_scope = |word: &&str| ["session", "local"].iter().any(|scope| word.eq_ignore_ascii_case(scope));
+        let mut words = text.split(['=', ' ']).filter(|word| !word.is_empty()).skip(1);
+        let name = words.find(|word| !is_scope(word)).unwrap_or_default();
         return Some((name.to_ascii_lowercase(), text.to_ascii_lowercase()));
     };
     let is_setting = !value.is_empty() && !NONE.contains(&name.as_str());

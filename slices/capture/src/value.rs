@@ -6,6 +6,9 @@ use contend_interpose::format::{record, value};
 use contend_interpose::text::stand_in_number;
 use std::rc::Rc;
 
+/// More than SQLite allows unless compiled with another limit (10^9 bytes).
+const ZEROS_MAX: u64 = 1 << 30;
+
 /// A bound value.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
@@ -24,7 +27,7 @@ pub fn value_of(raw: &Raw, manifest: &Manifest) -> Value {
     let (length, kind) = (raw.u64(record::NUMBER), raw.a());
     match (kind, manifest.values) {
         (value::NULL, _) => Value::Null,
-        (value::ZEROS, _) => Value::Zeros(length),
+        (value::ZEROS, _) => Value::Zeros(length.min(ZEROS_MAX)),
         (value::OPAQUE, _) => Value::Opaque,
         // As a literal's stand-in.
         (value::INTEGER, crate::manifest::Values::Hash) => Value::Hash(kind, 8, stand_in_number(raw.t())),

@@ -26,15 +26,15 @@ use std::path::{Path, PathBuf};
 #[command(
     args_conflicts_with_subcommands = true,
     after_help = "Examples:
-  contend capture -- python3 app.py                 what it does, with hashes instead of values
+  contend capture -- python3 app.py            what it does, values as hashes
   contend capture --listen 127.0.0.1:6432 --to postgres://127.0.0.1:5432
-                                                    what the clients of a server do; Ctrl-C ends it
-  contend capture --out day --values=full -- ./app  with all values, so that it can be replayed
-  contend capture show capture-1                    findings, transactions, statements, connections, keys
-  contend replay day                                does it again and compares the tables at the end
-  contend run capture-1 --quick                     what would have helped: WAL, BEGIN IMMEDIATE, PostgreSQL?
-  contend capture anonymise day --out day-hashed    hashes in place of values, to give away
-  contend capture to-workload capture-1             writes its workload and study again, and lists what they leave out
+                                               what the clients of a server do
+  contend capture --out day --values=full -- ./app     with all values
+  contend capture show capture-1               findings, transactions, tables
+  contend replay day                           again, and compares the tables
+  contend run capture-1 --quick                what would have helped?
+  contend capture anonymise day --out hashed   hashes in place of values
+  contend capture to-workload capture-1        writes workload and study again
 
 The program is not changed, and its databases are opened by contend's own process only. SQLite is a \
 shared library, or linked in with its symbols; what cannot be captured is named at once and at the end. Values are kept \

@@ -2,7 +2,7 @@
 
 use super::door::{Door, Said, Stream, Target};
 use super::spoken::{Begun, Conversation, Pen};
-use super::writer::{Writers, now_ns};
+use super::writer::{FREE_MAX, Writers, now_ns};
 use super::{mysql, postgres};
 use anyhow::{Context, Result};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -20,7 +20,7 @@ const CONNECTIONS_MAX: usize = 1_000;
 
 /// Raises this process's limit of open files as far as it may; returns how many connections are possible.
 fn connections_max() -> usize {
-    const OTHER_FILES: u64 = 64;
+    const OTHER_FILES: u64 = 64 + FREE_MAX as u64;
     const FILES: u64 = 3;
     let limit = getrlimit(Resource::Nofile);
     // If it cannot be raised, the lower one counts.
@@ -126,7 +126,11 @@ impl Relay {
                 Err(why) => return Err(why).context("cannot listen"),
             }
             match self.listener.accept() {
-                Ok((client, _)) => self.shared.take(client)?,
+                Ok((client, _)) => {
+                    if let Err(why) = self.shared.take(client) {
+                        self.shared.door.say(format!("A client was not served: {why:#}."), true);
+                    }
+                }
                 Err(why) if why.kind() == io::ErrorKind::WouldBlock => {}
                 // The client has gone again, or too many files are open.
                 Err(_) => thread::sleep(Duration::from_millis(10)),

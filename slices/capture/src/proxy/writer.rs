@@ -18,7 +18,7 @@ use std::sync::{Mutex, PoisonError};
 const BUFFER_MAX: usize = 64 << 10;
 
 /// Segments without a client that stay open.
-const FREE_MAX: usize = 256;
+pub const FREE_MAX: usize = 256;
 
 /// The capture's clock.
 pub fn now_ns() -> u64 {
@@ -198,7 +198,10 @@ impl Writer {
     pub fn open(&mut self, id: u64, at_ns: u64, (place, version): (&str, &str), (rc, flags): (i32, u32)) {
         const LIBRARY: u64 = 1;
         let text = version.as_bytes();
-        self.record((kind::LIBRARY, 0, 0), LIBRARY, text.len() as u64, &[text]);
+        // A refused login does not say the version.
+        if !text.is_empty() {
+            self.record((kind::LIBRARY, 0, 0), LIBRARY, text.len() as u64, &[text]);
+        }
         let (none, there) = (0u64.to_ne_bytes(), 1u64.to_ne_bytes());
         let (rc, flags) = (rc.to_ne_bytes(), flags.to_ne_bytes());
         let parts = [&none[..], &rc, &flags, &none, &there, &LIBRARY.to_ne_bytes(), place.as_bytes(), b"\0"];
@@ -214,10 +217,10 @@ impl Writer {
     }
 
     /// The text of a statement, which is written once; returns its number. `written` gets the key of the hashes, and
-    /// whether values are kept.
-    pub fn text(&mut self, sql: &[u8], written: impl FnOnce(&[u8], [u64; 2], bool) -> Vec<u8>) -> u64 {
+    /// whether values are kept. `mode`: how the server reads it, as the same text is another statement in another mode.
+    pub fn text(&mut self, (mode, sql): (u8, &[u8]), written: impl FnOnce(&[u8], [u64; 2], bool) -> Vec<u8>) -> u64 {
         let Keys { is_full, key } = self.keys;
-        let number = hash::bytes(key, sql);
+        let number = hash::number(key, mode, hash::bytes(key, sql));
         if self.seen.insert(number) {
             let written = written(sql, key, is_full);
             self.record((kind::TEXT, 0, 0), number, written.len() as u64, &[&written]);

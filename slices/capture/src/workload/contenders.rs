@@ -28,6 +28,10 @@ const OTHERS: [&str; 5] = ["cache_size", "mmap_size", "wal_autocheckpoint", "tem
 /// The most that SQLite maps, unless it is built otherwise.
 const MMAP_MAX: i64 = 0x7fff_0000;
 
+/// The longest busy timeout, and the largest other number, that a study may have.
+const BUSY_TIMEOUT_MAX_MS: i64 = 600_000;
+const NUMBER_MAX: i32 = 1_000_000_000;
+
 /// The value of a PRAGMA as that of a setting.
 fn other(name: &str, value: &str) -> Option<String> {
     match (name, value) {
@@ -38,8 +42,8 @@ fn other(name: &str, value: &str) -> Option<String> {
         ("mmap_size", _) => {
             value.parse().ok().filter(|size| *size >= 0).map(|size: i64| size.min(MMAP_MAX).to_string())
         }
-        ("wal_autocheckpoint", _) => value.parse::<i32>().ok().map(|pages| pages.max(0).to_string()),
-        _ => value.parse::<i32>().ok().map(|number| number.to_string()),
+        ("wal_autocheckpoint", _) => value.parse::<i32>().ok().map(|pages| pages.clamp(0, NUMBER_MAX).to_string()),
+        _ => value.parse::<i32>().ok().map(|number| number.clamp(-NUMBER_MAX, NUMBER_MAX).to_string()),
     }
 }
 
@@ -85,6 +89,7 @@ impl Settings {
         };
         let synchronous = most_frequent(on().map(synchronous)).unwrap_or("full");
         let busy_timeout = most_frequent(on().map(|of| of.busy_timeout_ms.unwrap_or(0))).unwrap_or(0);
+        let busy_timeout = busy_timeout.clamp(0, BUSY_TIMEOUT_MAX_MS);
         let others = OTHERS.iter().filter_map(|name| Some((*name, other(name, &value(name)?)?))).collect();
         Settings { journal_mode: mode.into(), synchronous: synchronous.into(), busy_timeout, begin: None, others }
     }

@@ -171,8 +171,8 @@ pub fn of_one_thread<'g>(
     });
     let all = all.collect::<Vec<String>>().join(", ");
     let sentence = format!(
-        "One thread of the program made each of these transactions, and all clients of its role make them in the study: {all}. So several \
-         can run at the same time, and load=x2 to load=full also shorten the pauses of that thread. To keep them apart, give them a \
+        "One thread of the program made each of these transactions, one at a time. In the study all clients of its role make them, so \
+         several can run at once, and load=x2 to load=full bring more of them, too: {all}. For a thread of their own, move them to a \
          [role] with one client in workload.toml."
     );
     (!all.is_empty()).then_some(sentence)

@@ -292,7 +292,7 @@ impl Conversation {
     /// The session is as at its begin: what was open is rolled back, and prepared statements are gone.
     fn resets(&mut self, asked: &Asked, now_ns: u64) {
         if !self.is_outside {
-            let sql = self.writer.text(b"ROLLBACK of a reset connection", |sql, _, _| sql.into());
+            let sql = self.writer.text((0, b"ROLLBACK of a reset connection"), |sql, _, _| sql.into());
             let executed = self.executed(asked, now_ns, true);
             self.writer.exec(self.id, sql, &executed);
         }
@@ -322,10 +322,10 @@ impl Conversation {
             self.note(now_ns, note::ENCODING);
             // A text alone does not show that a later encoding is in effect.
             self.is_unsafe = true;
-            return self.writer.text(b"a_text_in_another_encoding", |sql, _, _| sql.into());
+            return self.writer.text((0, b"a_text_in_another_encoding"), |sql, _, _| sql.into());
         }
         let mode = self.mode;
-        self.writer.text(sql, |sql, key, is_full| written(sql, mode, key, is_full))
+        self.writer.text((mode.number(), sql), |sql, key, is_full| written(sql, mode, key, is_full))
     }
 
     fn executed(&mut self, asked: &Asked, now_ns: u64, after: bool) -> Executed {
@@ -358,7 +358,7 @@ impl Conversation {
                         }
                         return self.writer.step(statement.id, &executed);
                     }
-                    None => self.writer.text(b"a_statement_that_was_not_seen", |sql, _, _| sql.into()),
+                    None => self.writer.text((0, b"a_statement_that_was_not_seen"), |sql, _, _| sql.into()),
                 }
             }
             _ => return,

@@ -42,6 +42,8 @@ pub struct Conversation {
     is_open: bool,
     is_outside: bool,
     is_copying: bool,
+    /// The server ignores messages up to the next Sync, which has not been sent yet.
+    is_skipping: bool,
     /// Messages were not understood, or are not read; bytes are still passed on.
     is_blind: bool,
     notes: BTreeSet<u16>,
@@ -112,6 +114,7 @@ impl Conversation {
             is_open: false,
             is_outside: true,
             is_copying: false,
+            is_skipping: false,
             notes: BTreeSet::new(),
         }
     }
@@ -159,18 +162,20 @@ impl Conversation {
         let encoding = self.encoding.to_ascii_uppercase();
         if !SAFE_ENCODINGS.iter().any(|safe| encoding.starts_with(safe)) {
             self.note(now_ns, note::ENCODING);
-            return self.writer.text(b"a_text_in_another_encoding", |sql, _, _| sql.into());
+            return self.writer.text((0, b"a_text_in_another_encoding"), |sql, _, _| sql.into());
         }
         let has_backslashes = self.has_backslashes;
-        self.writer.text(sql, |sql, key, is_full| written(sql, has_backslashes, key, is_full))
+        self.writer
+            .text((u8::from(has_backslashes), sql), |sql, key, is_full| written(sql, has_backslashes, key, is_full))
     }
 
     /// A message of the client. `None`: it has another form.
     fn asks(&mut self, now_ns: u64, message: &Message) -> Option<()> {
         // Passwords come before the server is ready: none of them is read.
-        if !self.is_open {
+        if !self.is_open || self.is_skipping && message.kind != b'S' {
             return Some(());
         }
+        self.is_skipping = false;
         match message.kind {
             b'Q' => {
                 let sql = match body(message) {
@@ -182,7 +187,7 @@ impl Conversation {
             }
             b'F' => {
                 self.note(now_ns, note::CALL);
-                let sql = self.writer.text(b"a_function_called_by_number", |sql, _, _| sql.into());
+                let sql = self.writer.text((0, b"a_function_called_by_number"), |sql, _, _| sql.into());
                 self.asked.push_back(Asked::Query(Pending::new(What::Text(sql), now_ns, false)));
             }
             b'P' => self.parses(now_ns, message)?,
@@ -381,12 +386,14 @@ impl Conversation {
                 self.asked.push_front(Asked::Sync);
                 return Some(());
             }
-            Some(Asked::Describe(_) | Asked::Close) | None => {}
+            Some(Asked::Describe(_) | Asked::Close) => {}
+            None => return Some(()),
         }
         // The server ignores what follows, up to the next Sync.
         while self.asked.front().is_some_and(|asked| !matches!(asked, Asked::Sync)) {
             self.asked.pop_front();
         }
+        self.is_skipping = self.asked.is_empty();
         Some(())
     }
 
@@ -447,7 +454,7 @@ impl Conversation {
                 self.writer.step(portal.statement.id, &executed);
             }
             What::Unknown => {
-                let sql = self.writer.text(b"a_statement_that_was_not_seen", |sql, _, _| sql.into());
+                let sql = self.writer.text((0, b"a_statement_that_was_not_seen"), |sql, _, _| sql.into());
                 self.writer.exec(self.id, sql, &executed);
             }
         }
