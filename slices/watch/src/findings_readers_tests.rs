@@ -4,6 +4,7 @@ use super::*;
 
 const READER: Who = Who { pid: 30, tid: 30 };
 const READS: &str = "SELECT * FROM report";
+const OTHER: Who = Who { pid: 31, tid: 31 };
 
 impl Watched {
     fn file(&mut self, at_ms: u64, who: Who, lock: Lock, mode: Mode) {
@@ -190,4 +191,36 @@ fn a_timeout_that_ends_behind_a_reader_is_compared_with_its_read() {
     let reader = found.iter().find(|finding| finding.pid == READER.pid).expect("a finding");
     assert!(matches!(reader.case.kind, Kind::ReadersBlockWriter { gave_up: 1, .. }), "{reader:#?}");
     assert!(said(reader).contains("up to 900 ms, and gave up once."), "{}", said(reader));
+}
+
+#[test]
+fn a_commit_without_visible_calls_is_given_up_with_its_lock() {
+    let mut watched = Watched::new();
+    watched.begins_to_read(100);
+    watched.file(200, ONE, Lock::Shared, Mode::Shared);
+    watched.file(200, ONE, Lock::Reserved, Mode::Alone);
+    watched.tries_to_commit((300, 600), ONE);
+    for lock in [Lock::Pending, Lock::Reserved, Lock::Shared] {
+        watched.lock(610, ONE, lock, Change::Released);
+    }
+    watched.ends_to_read(700);
+    // Then it wants to read while another process commits: that one is no reader.
+    watched.file(800, OTHER, Lock::Shared, Mode::Shared);
+    watched.file(800, OTHER, Lock::Reserved, Mode::Alone);
+    watched.file(801, OTHER, Lock::Shared, Mode::Alone);
+    for at_ms in (810..1_800).step_by(100) {
+        watched.lock(at_ms, ONE, Lock::Shared, Change::Refused(Mode::Shared));
+    }
+    watched.has_committed(1_800, OTHER);
+    watched.file(1_810, ONE, Lock::Shared, Mode::Shared);
+    let its = watched.timeline.waits.iter().filter(|wait| wait.who == ONE);
+    let its: Vec<_> = its.map(|wait| (wait.from_ns / MS, wait.is_for_readers(), wait.end)).collect();
+    assert_eq!(its, [(1_300, true, End::GaveUp), (1_810, false, End::Granted)]);
+    let found = watched.found(2_000);
+    let readers: Vec<u32> = found
+        .iter()
+        .filter(|finding| matches!(finding.case.kind, Kind::ReadersBlockWriter { .. }))
+        .map(|finding| finding.pid)
+        .collect();
+    assert_eq!(readers, [READER.pid], "{found:#?}");
 }

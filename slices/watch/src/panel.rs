@@ -25,8 +25,8 @@ pub fn lines(found: &[&Words], missing: &[String], none: &str, size: Size) -> Ve
         // Of each of the others there is a title at least.
         let is_whole = at == 0 || title.len() + evidence.len() + change.len() + after <= room;
         let others = if is_whole { within(evidence, change, room.saturating_sub(title.len())) } else { vec![] };
-        let titles = if is_whole { title.len() } else { 1 };
-        lines.extend(title.into_iter().take(titles).map(|line| Line::styled(line, BOLD)).take(room));
+        let title = if is_whole { title } else { vec![first_line(&title, size.columns)] };
+        lines.extend(title.into_iter().map(|line| Line::styled(line, BOLD)).take(room));
         lines.extend(others.into_iter().map(Line::raw));
     }
     if is_cut {
@@ -52,6 +52,14 @@ fn in_full(words: &Words, columns: usize) -> [Vec<String>; 3] {
     parts(words, columns).map(|part| part.lines().map(str::to_string).collect())
 }
 
+/// The first line of a title, with a mark if it has others.
+fn first_line(title: &[String], columns: usize) -> String {
+    const MARK: &str = " ...";
+    let [first, _, ..] = title else { return title.concat() };
+    let kept: String = first.chars().take(columns.saturating_sub(MARK.len())).collect();
+    kept.trim_end().to_string() + MARK
+}
+
 /// Evidence and change in this many lines. If there are too few, the evidence is cut: what to change stays.
 fn within(mut evidence: Vec<String>, change: Vec<String>, rows: usize) -> Vec<String> {
     if evidence.len() + change.len() > rows {
@@ -61,4 +69,17 @@ fn within(mut evidence: Vec<String>, change: Vec<String>, rows: usize) -> Vec<St
         }
     }
     evidence.into_iter().chain(change).take(rows).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_title_that_is_cut_has_a_mark() {
+        let title = |text: &str| text.split('|').map(str::to_string).collect::<Vec<_>>();
+        assert_eq!(first_line(&title("It is short."), 20), "It is short.");
+        assert_eq!(first_line(&title("It is a long|title"), 20), "It is a long ...");
+        assert_eq!(first_line(&title("It is a longer title|of two lines"), 20), "It is a longer t ...");
+    }
 }

@@ -196,6 +196,15 @@ impl Timeline {
         keys.into_iter().for_each(|key| self.end_wait(key, End::Granted));
     }
 
+    /// A writer that waits for readers gives RESERVED back: it has given up, although no call shows it.
+    pub(crate) fn given_up_commit(&mut self, released: (usize, u32, Lock)) {
+        let Some(hold) = self.held.get(&released).filter(|hold| hold.lock == Lock::Reserved) else { return };
+        let key = (hold.database, hold.who);
+        if self.waiting.get(&key).is_some_and(|wait| wait.is_for_readers() && !wait.has_statement()) {
+            self.end_wait(key, End::GaveUp);
+        }
+    }
+
     /// Whether calls of a process would be seen. A program may contain two SQLites and execute only the one without names:
     /// then it writes, and no call was ever seen. A program that only makes backups has no visible calls either; it hardly
     /// writes into a watched database, so refusals of such a process count from its first write on.

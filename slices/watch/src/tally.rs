@@ -164,12 +164,19 @@ pub struct WaitedFor {
     pub work: Times,
 }
 
-/// Waits for the writer's lock.
+/// Waits that have ended.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct WriteWaits {
+pub struct Ended {
     pub times: Times,
     /// Number of them that ended without the lock.
     pub gave_up: u64,
+}
+
+impl Ended {
+    fn add(&mut self, wait: &Wait) {
+        self.times.add(wait.to_ns.saturating_sub(wait.from_ns), wait.who.tid);
+        self.gave_up += u64::from(wait.end.is_without_lock());
+    }
 }
 
 /// All totals of a process on a database.
@@ -196,7 +203,8 @@ pub struct Tally {
     /// Waits that ended without the lock after several attempts, and the holder during the longest.
     pub gave_up: Times,
     pub longest_gave_up: Option<Wait>,
-    pub write_waits: WriteWaits,
+    /// Those for the writer's lock.
+    pub write_waits: Ended,
     /// Syncs while it held the write lock.
     pub syncs: Times,
     /// Checkpoints under the write lock, and those that a statement made after its commit.
@@ -204,7 +212,7 @@ pub struct Tally {
     pub own_checkpoints: Longest,
     pub blocked: Blocked,
     /// Waits by holder of the lock.
-    pub waited: BTreeMap<u32, Times>,
+    pub waited: BTreeMap<u32, Ended>,
     /// Times of statements under the write lock.
     pub statements: BTreeMap<String, Times>,
     pub shapes: BTreeMap<String, Shape>,
@@ -282,11 +290,10 @@ impl Tally {
     pub fn wait(&mut self, wait: &Wait, is_visible: bool) {
         let ns = wait.to_ns.saturating_sub(wait.from_ns);
         if let Some(holder) = wait.holder {
-            self.waited.entry(holder).or_default().add(ns, wait.who.tid);
+            self.waited.entry(holder).or_default().add(wait);
         }
         if wait.lock.is_writers() {
-            self.write_waits.times.add(ns, wait.who.tid);
-            self.write_waits.gave_up += u64::from(wait.end.is_without_lock());
+            self.write_waits.add(wait);
         }
         // A call of a visible program that is no statement, such as a backup's, may be tried again at any time.
         let has_given_up = wait.end == End::GaveUp || wait.end == End::ProcessEnded && wait.tries == 1;

@@ -392,6 +392,7 @@ impl Timeline {
     }
 
     fn released(&mut self, database: usize, who: Who, lock: Lock, at_ns: u64) {
+        self.given_up_commit((database, who.pid, lock));
         let Some(mut hold) = self.held.remove(&(database, who.pid, lock)) else { return };
         if at_ns <= self.from_ns {
             return;

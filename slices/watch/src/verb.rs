@@ -22,10 +22,10 @@ use std::sync::atomic::AtomicBool;
 /// Show who holds a database's lock, since when, in which statement, and who waits
 #[derive(Parser)]
 #[command(after_help = "Examples:
-  contend watch app.db                      a live screen; `q` ends it with a summary
-  contend watch --pid 4711                  the databases that this process has open
+  contend watch app.db                      a live screen; `q` ends it
+  contend watch --pid 4711                  the databases it has open
   contend watch app.db --for 60s | tee log  a line each second, then findings
-  contend watch app.db --for 60s --out DIR  keep what was seen, with a page to read
+  contend watch app.db --for 60s --out DIR  keeps what was seen, with a page
   contend watch 'postgres://me@db/app?password_env=PW'
                                             a server: who blocks whom, what was left open
 

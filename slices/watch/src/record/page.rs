@@ -217,15 +217,15 @@ fn processes(database: &SavedDatabase, sees_refusals: bool) -> Vec<Block> {
 }
 
 fn who_waited_for_whom(database: &SavedDatabase) -> Vec<Block> {
-    let mut waits = Table::new(&["waited", "for", "times|", "in all|", "longest|"]);
+    let mut waits = Table::new(&["waited", "for", "times|", "in all|", "longest|", "gave up|"]);
     let mut pairs: Vec<(u32, &SavedWait)> = vec![];
     for process in &database.processes {
         pairs.extend(process.waited_for.iter().map(|wait| (process.pid, wait)));
     }
     pairs.sort_by_key(|(_, wait)| std::cmp::Reverse(wait.total_ns));
-    for (pid, SavedWait { holder, count, total_ns, max_ns }) in pairs.into_iter().take(ROWS_MAX) {
+    for (pid, SavedWait { holder, count, total_ns, max_ns, gave_up }) in pairs.into_iter().take(ROWS_MAX) {
         let who = [name(database, pid), name(database, *holder)];
-        let figures = [count.to_string(), time(*total_ns), time(*max_ns)];
+        let figures = [count.to_string(), time(*total_ns), time(*max_ns), gave_up.to_string()];
         waits.row(who.into_iter().chain(figures).map(Cell::new));
     }
     if waits.rows.is_empty() {
@@ -234,7 +234,11 @@ fn who_waited_for_whom(database: &SavedDatabase) -> Vec<Block> {
     vec![
         Block::Heading("Who waited for whom".to_string()),
         Block::Table(waits),
-        Block::Note("The process that had the lock when a wait began.".to_string()),
+        Block::Note(
+            "For: the process that had the lock when the wait began. Gave up: waits that ended without the lock; one that was \
+             refused once lasted 0 ns."
+                .to_string(),
+        ),
     ]
 }
 

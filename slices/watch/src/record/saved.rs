@@ -85,6 +85,9 @@ pub struct SavedWait {
     pub count: u64,
     pub total_ns: u64,
     pub max_ns: u64,
+    /// Number of them that ended without the lock.
+    #[serde(default)]
+    pub gave_up: u64,
 }
 
 /// A statement and the time in which it ran under the write lock; for a server, in which it waited.

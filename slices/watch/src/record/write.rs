@@ -7,7 +7,7 @@ use super::saved::{
 };
 use crate::hold::{End, Hold, Wait};
 use crate::lock::Lock;
-use crate::tally::{Sums, Tally};
+use crate::tally::{Ended, Sums, Tally};
 use crate::view::DatabaseView;
 use crate::watch::Watch;
 use crate::words::one_line;
@@ -266,11 +266,12 @@ fn database(watch: &Watch, index: usize, view: &DatabaseView) -> SavedDatabase {
 }
 
 fn waited_for(tally: &Tally) -> Vec<SavedWait> {
-    let wait = |(&holder, times): (&u32, &crate::tally::Times)| SavedWait {
+    let wait = |(&holder, Ended { times, gave_up }): (&u32, &Ended)| SavedWait {
         holder,
         count: times.count,
         total_ns: times.total_ns,
         max_ns: times.max_ns,
+        gave_up: *gave_up,
     };
     tally.waited.iter().map(wait).collect()
 }
