@@ -25,7 +25,7 @@ pub struct NsInterval {
 }
 
 /// The 95 % interval of a pooled quantile of one arm; none below six rounds, or when a round has no samples. Values of
-/// [`MAX_NS`] stand for operations that never began: an interval that they reach into has no end.
+/// [`MAX_NS`] stand for operations that did not end: an interval that they reach into has no end.
 pub fn quantile_interval(rounds: &[SparseHistogram], quantile: Quantile, seed: u64) -> Option<NsInterval> {
     let arm = Arm::new(rounds)?;
     let mut resampled: Vec<u64> = draws(rounds.len(), seed).map(|times| arm.quantile(&times, quantile)).collect();
@@ -35,7 +35,7 @@ pub fn quantile_interval(rounds: &[SparseHistogram], quantile: Quantile, seed: u
 }
 
 /// The 95 % interval of the ratio candidate / baseline of a pooled quantile, paired by round. The coverage is the
-/// nominal one; `docs/methodology.md` has the measured. None if operations that never began decide the quantile of any
+/// nominal one; `docs/methodology.md` has the measured. None if operations that did not end decide the quantile of any
 /// resample, or if it is 0 in one.
 pub fn quantile_ratio_interval(
     baseline: &[SparseHistogram],

@@ -40,6 +40,14 @@ pub fn trend(values: &[f64]) -> Option<Trend> {
     Some(Trend { tau_b, p, change, drifting: p < SIGNIFICANCE && change.abs() > MAX_CHANGE })
 }
 
+/// The trend of ratios. They drift if they or their inverses do, so which of the two is the baseline changes nothing.
+pub fn trend_of_ratios(ratios: &[f64]) -> Option<Trend> {
+    let of = trend(ratios)?;
+    let inverses: Vec<f64> = ratios.iter().map(|ratio| 1.0 / ratio).collect();
+    let drifting = of.drifting || trend(&inverses).is_some_and(|inverse| inverse.drifting);
+    Some(Trend { drifting, ..of })
+}
+
 fn change_between_thirds(values: &[f64]) -> f64 {
     let third = values.len() / 3;
     let first: f64 = values[..third].iter().sum();

@@ -12,12 +12,12 @@ pub fn of_answers(answers: &[Judged]) -> String {
     suite((answers.len(), count(Judgement::Slower), errors, count(Judgement::CannotTell)), &cases)
 }
 
-/// A test that could not be carried out.
-pub fn of_error(error: &str) -> String {
+/// A test that could not be carried out, with the name that it has otherwise.
+pub fn of_error(name: &str, error: &str) -> String {
     let (first, last) = (error.lines().next().unwrap_or_default(), error.lines().last().unwrap_or_default());
     let message = if first == last { first.to_string() } else { format!("{first} {}", last.trim()) };
     let inner = format!("<error message=\"{}\">{}</error>", escaped(&message), escaped(error));
-    suite((1, 0, 1, 0), &test_case("commands", &inner))
+    suite((1, 0, 1, 0), &test_case(name, &inner))
 }
 
 fn suite((tests, failures, errors, skipped): (usize, usize, usize, usize), cases: &str) -> String {
@@ -80,7 +80,7 @@ mod tests {
         assert!(text.contains("tests=\"5\" failures=\"1\" errors=\"2\" skipped=\"1\""), "{text}");
         assert!(text.contains("<failure message=\"a &lt; b &amp; &quot;c&quot;?\"/>"), "{text}");
         assert!(text.contains("<system-out>") && text.contains("<skipped message="), "{text}");
-        let error = of_error("A failed\nand said <so>");
+        let error = of_error("wall time", "A failed\nand said <so>");
         assert!(error.contains("errors=\"1\"") && error.contains("A failed&#10;and said &lt;so&gt;"), "{error}");
         assert!(error.contains("message=\"A failed and said &lt;so&gt;\""), "the attribute has the end, too: {error}");
     }

@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use contend::analysis::metric::Metric;
 use contend::report::document::{Block, Cell, Document, Id, Said, Section, Table, Tone};
 use contend::report::markdown::markdown;
-use contend_stats::drift::trend;
+use contend_stats::drift::trend_of_ratios;
 use contend_stats::interval::median;
 use contend_stats::precision::{Ns, Percent, Ratio, alike, counted};
 use contend_stats::verdict::{Comparison, Direction, ROUNDS_MAX, Verdict};
@@ -131,9 +131,9 @@ impl OfRecords<'_> {
 ///
 /// # Errors
 /// One cannot be written.
-pub fn write_error(dir: &Path, error: &str) -> Result<()> {
+pub fn write_error(dir: &Path, by: By, error: &str) -> Result<()> {
     write(dir, MARKDOWN, &format!("**contend gate ended with an error.**\n\n{}\n", junit::quoted(error)))?;
-    write(dir, JUNIT, &junit::of_error(error))
+    write(dir, JUNIT, &junit::of_error(by.words(), error))
 }
 
 fn write(dir: &Path, name: &str, text: &str) -> Result<()> {
@@ -282,7 +282,7 @@ fn warnings(gate: &Gate, again: usize) -> Vec<String> {
     }
     let ratios: Vec<f64> =
         gate.counting().map(|round| gate.by.of(round.b) as f64 / gate.by.of(round.a).max(1) as f64).collect();
-    if trend(&ratios).is_some_and(|trend| trend.drifting) {
+    if trend_of_ratios(&ratios).is_some_and(|trend| trend.drifting) {
         warnings.push("The ratio of B to A changes from the first rounds to the last.".to_string());
     }
     warnings

@@ -100,6 +100,11 @@ fn warnings(both: &RecordComparison) -> Vec<String> {
 }
 
 pub fn open(dir: &Path) -> Result<Record> {
+    let at = dir.display();
+    ensure!(
+        !dir.join(crate::saved::FILE).is_file(),
+        "{at} is the record of a gate; `contend report {at}` shows it again"
+    );
     let mut found = StudyRecord::open(dir).with_context(|| format!("cannot read the record in {}", dir.display()))?;
     match found.parts.len() {
         1 => Ok(found.parts.remove(0).1),

@@ -36,11 +36,11 @@ const CANNOT_TELL: u8 = 3;
 #[derive(Parser)]
 #[command(after_help = "Examples:
   contend gate --a 'old/app import data.csv' --b 'new/app import data.csv'
-  contend gate --a ./old --b ./new --before 'rm -rf data' --budget 10min --by cpu
-  contend gate results/main results/branch     two records with a common baseline
-  contend http http://127.0.0.1:8001/ http://127.0.0.1:8002/ --rounds 12 --out results/services
-  contend gate results/services --out gate     two services, measured in the same rounds
-  contend report results/DIR                   write the report of two commands again
+  contend gate --a ./old --b ./new --before 'rm -rf data' --by cpu
+  contend gate results/main results/branch   two records with a common baseline
+  contend http http://a:8001/ http://b:8001/ --rounds 12 --out results/services
+  contend gate results/services --out gate   two services, in the same rounds
+  contend report results/DIR                 the report of two commands again
 
 gate.md (for a pull request) and junit.xml are written into the record. docs/gate.md explains the method and has an \
 example for GitHub Actions.
@@ -187,7 +187,7 @@ fn measured(mut gate: Gate, out: &Path, quiet: bool) -> Result<Gate> {
     gate.error = ended.as_ref().err().map(|error| format!("{error:#}"));
     gate.write(out)?;
     if let Err(error) = ended {
-        page::write_error(out, &format!("{error:#}"))?;
+        page::write_error(out, gate.by, &format!("{error:#}"))?;
         return Err(error);
     }
     machine.forget_outputs();
@@ -228,7 +228,7 @@ pub fn report(dir: &Path, json: bool) -> Result<u8> {
     let (gate, is_sealed) = Gate::read(dir)?;
     if gate.ended == Why::Failed {
         let error = gate.error.unwrap_or_else(|| "a command failed".to_string());
-        page::write_error(dir, &error)?;
+        page::write_error(dir, gate.by, &error)?;
         bail!(error);
     }
     let mut page = page::of_gate(&gate);

@@ -168,7 +168,7 @@ fn not_comparable(
 
 fn drift_of(on: &Estimator<'_>, rounds: &[Pair<'_>], metric: &Metric) -> Option<String> {
     let ratios: Vec<f64> = pairs(on, rounds, metric).iter().filter_map(|p| p.log_ratio()).map(f64::exp).collect();
-    let trend = drift::trend(&ratios).filter(|trend| trend.drifting)?;
+    let trend = drift::trend_of_ratios(&ratios).filter(|trend| trend.drifting)?;
     Some(format!(
         "drift: the ratio changes by {:+.0} % from the first rounds to the last; wait until the machine is quiet, or \
          measure longer windows",
@@ -299,7 +299,7 @@ fn compare_quantile(
     let pair = RoundPair { baseline: values[0], candidate: values[1] };
     let center = pair.log_ratio();
     let no_ratio = || center.is_none().then(|| verdict::no_ratio(&[pair]));
-    let forbidden = not_printed(0).or_else(|| not_printed(1)).or(forbidden).or_else(no_ratio);
+    let forbidden = forbidden.or_else(|| not_printed(0)).or_else(|| not_printed(1)).or_else(no_ratio);
     let [b, c] = sides.map(|rows| histograms(rows, measure, scope));
     let interval = b.zip(c).filter(|_| quantile != Quantile::Max).and_then(|(b, c)| {
         let ratio = bootstrap::quantile_ratio_interval(&b, &c, quantile, study.load.seed)?;

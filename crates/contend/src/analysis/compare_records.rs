@@ -15,7 +15,7 @@ use crate::stats::interval::MIN_ROUNDS;
 use crate::stats::precision::{Ns, counted};
 use crate::stats::shift;
 use crate::stats::verdict::{self, Comparison, LnRatio, Verdict};
-use crate::study::model::{Condition, Contender, Variant};
+use crate::study::model::{Condition, Contender, Study, Variant};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -303,6 +303,15 @@ fn compare_cells(a: (&Findings<'_>, &Cell), b: (&Findings<'_>, &Cell), differenc
     metrics.iter().map(|metric| compare_metric(a, b, metric, differences)).collect()
 }
 
+/// Why two records are not compared of which one went on until its headline was known.
+fn until(studies: [&Study; 2]) -> Option<String> {
+    studies.iter().any(|study| study.until.is_some()).then(|| {
+        "the rounds went on until the headline was known (--until), which the interval for two records does not allow for; run \
+         again with --rounds"
+            .to_string()
+    })
+}
+
 fn compare_metric(
     (a, cell_a): (&Findings<'_>, &Cell),
     (b, cell_b): (&Findings<'_>, &Cell),
@@ -319,6 +328,7 @@ fn compare_metric(
     let condition_b = &b.run.study.conditions[cell_b.condition];
     reasons.extend(other_condition(&study.conditions[cell_a.condition], condition_b));
     reasons.extend(other_settings(contender, &b.run.study.contenders[cell_b.contender]));
+    reasons.extend(until([&a.run.study, &b.run.study]));
     reasons.extend(compare::no_interval(&a.run.study, metric).or_else(|| compare::no_interval(&b.run.study, metric)));
     reasons.extend(nothing_whole((a, cell_a), metric, "A").or_else(|| nothing_whole((b, cell_b), metric, "B")));
     let arms = [(cell_a, "A"), (cell_b, "B")];

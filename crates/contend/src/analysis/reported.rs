@@ -186,6 +186,15 @@ pub fn marked(findings: &Findings<'_>) -> Marked {
     }
 }
 
+/// Number of trials of the schedule that are not in the record. Those that cannot be read are in it.
+pub fn missing(findings: &Findings<'_>) -> usize {
+    let schedule = findings.circumstances.schedule;
+    let is_scheduled =
+        |name: &str| name.parse().is_ok_and(|number: u32| schedule.iter().any(|slot| slot.trial == number));
+    let unread = findings.damaged.iter().filter(|(name, _)| is_scheduled(name)).count();
+    schedule.len().saturating_sub(findings.trial_count() + unread)
+}
+
 /// A trial that was disturbed, or in a round with one that was: it ran again and does not count.
 pub struct RanAgain<'r> {
     pub slot: Slot,

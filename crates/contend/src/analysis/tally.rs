@@ -286,7 +286,7 @@ impl Tallying {
         let Self { operations, mut tally, roles } = self;
         operations.finish(&mut |op| tally.count(role_of(&roles, op.client()), op));
         for (name, planned) in planned {
-            tally.fill_unsent(name, *planned, names);
+            tally.fill_unsent(name, *planned, names, &roles);
         }
         for (client, counted) in &tally.clients {
             let role = role_of(&roles, *client).to_string();
@@ -432,8 +432,8 @@ impl Tally {
     }
 
     /// Adds operations that were due and have no sample as unsent. The plan counts by transaction, not by role: if
-    /// several roles have the transaction, they are counted under an empty role.
-    fn fill_unsent(&mut self, name: &str, planned: u64, names: &[String]) {
+    /// several roles have the transaction, or none of several, they are counted under an empty role.
+    fn fill_unsent(&mut self, name: &str, planned: u64, names: &[String], roles: &[RoleRange]) {
         let Some(transaction) = names.iter().position(|n| n == name) else { return };
         let transaction = transaction as u16;
         let sent: u64 = self.groups.iter().filter(|g| g.transaction == transaction).map(|g| g.counts.planned()).sum();
@@ -441,6 +441,9 @@ impl Tally {
             let mut having = self.groups.iter().filter(|g| g.transaction == transaction).map(|g| g.role.clone());
             let role = match (having.next(), having.next()) {
                 (Some(only), None) => only,
+                (None, _) if roles.windows(2).all(|pair| pair[0].role == pair[1].role) => {
+                    roles.first().map_or(String::new(), |only| only.role.clone())
+                }
                 _ => String::new(),
             };
             self.group(&role, transaction).counts.add_unsent(planned - sent);

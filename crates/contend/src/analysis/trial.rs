@@ -296,11 +296,11 @@ impl Measured {
         Some(all)
     }
 
-    /// The same as one distribution for the bootstrap, in which operations that never began are longer than all others.
+    /// The same as one distribution for the bootstrap, in which operations that did not end are longer than all others: how much
+    /// longer they would have taken is unknown.
     pub fn histogram(&self, measure: Measure, scope: Scope) -> Option<SparseHistogram> {
         let Observations { ended: mut all, censored, unsent } = self.observations(measure, scope)?;
-        all.merge(&censored);
-        all.record_n(MAX_NS, unsent);
+        all.record_n(MAX_NS, censored.len() + unsent);
         Some(all.to_sparse())
     }
 }

@@ -164,7 +164,8 @@ impl Proofs {
     pub fn add(&mut self, new: Proof) {
         let same = |old: &Proof| old.subject == new.subject && old.found.machine == new.found.machine;
         let rank = |found: &ProofResult| {
-            let by_cuts = (found.posix_bad == 0, std::cmp::Reverse(found.power));
+            let tries_names = found.posix >= CUTS_MIN;
+            let by_cuts = (!tries_names, found.posix_bad == 0, std::cmp::Reverse(found.power));
             (std::cmp::Reverse(found.models), found.reached, by_cuts)
         };
         match self.proof.iter_mut().find(|old| same(old)) {
@@ -183,8 +184,11 @@ impl Proofs {
         };
         let (mut here, mut elsewhere) = (None, None);
         for proof in self.proof.iter().filter(is_proof) {
-            let known = if proof.found.machine == machine { &mut here } else { &mut elsewhere };
-            *known = Some(proof);
+            let known: &mut Option<&Proof> = if proof.found.machine == machine { &mut here } else { &mut elsewhere };
+            // A loss was seen once. Lower tiers are less.
+            if known.is_none_or(|kept| proof.found.reached < kept.found.reached) {
+                *known = Some(proof);
+            }
         }
         let place = match (here, elsewhere) {
             (Some(_), _) => ProofOrigin::Here,

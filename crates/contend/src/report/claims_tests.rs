@@ -248,7 +248,7 @@ fn only_a_noisy_machine_is_called_a_disturbance() {
     }
     let text = told(&record);
     assert!(!text.contains("disturbed") && !text.contains("quieter machine"), "{text}");
-    assert!(text.contains("10 of 10 trials have a note, which does not affect the result"), "{text}");
+    assert!(text.contains("10 of 10 trials have a note and count nevertheless"), "{text}");
     for trial in &mut record.trials {
         trial.foreign_cpu_permille = 900;
         trial.marks = marks::noisy_cpu(900).into_iter().collect();

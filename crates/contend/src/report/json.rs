@@ -29,7 +29,7 @@ pub fn value(findings: &Findings<'_>) -> Value {
         "comparisons": comparisons(findings),
         "effects": effects(findings),
         "trials": findings.trial_count(),
-        "missing": findings.circumstances.schedule.len().saturating_sub(findings.trial_count()),
+        "missing": reported::missing(findings),
         "marked": marked.map(|row| of_marked(findings, row)).collect::<Vec<_>>(),
         "invalid": invalid.map(|row| of_invalid(findings, row)).collect::<Vec<_>>(),
         "again": reported::ran_again(findings).iter().map(|trial| of_again(findings, trial)).collect::<Vec<_>>(),

@@ -298,7 +298,7 @@ impl Review<'_> {
         let mut found = vec![];
         // Closing may write the log back at the speed of a slow disk; data in memory is written back completely.
         let in_memory = self.stage.setup.options.iter().any(|(name, value)| name == "storage" && value == "memory");
-        let written_ns = self.ran.observed.wal_bytes_max.saturating_mul(CLOSE_NS_PER_BYTE);
+        let written_ns = self.ran.observed.wal_bytes_max_from_start.saturating_mul(CLOSE_NS_PER_BYTE);
         let close_ns = if in_memory { u64::MAX / 4 } else { CLOSE_NS + written_ns };
         let has_collector = engine::has_collector(self.stage.contender) && self.stage.setup.service.is_none();
         for (number, (member, ended)) in self.ran.members.iter().zip(ends.finish()).enumerate() {

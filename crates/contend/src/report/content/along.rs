@@ -81,7 +81,11 @@ fn turn(along: &ContenderAlong) -> String {
         }
         Turn::NeverAboveZero => format!("none up to {}", x(last)),
         Turn::AboveZeroFrom(0) => format!("already with {}, the least that was tried", x(0)),
-        Turn::AboveZeroFrom(at) => format!("none up to {}, and some from {} on", x(at - 1), x(*at)),
+        Turn::AboveZeroFrom(at) => {
+            let returns = along.points[*at..].iter().any(|point| point.value <= 0.0);
+            let (first, on) = if returns { ("the first with", "") } else { ("some from", " on") };
+            format!("none up to {}, and {first} {}{on}", x(at - 1), x(*at))
+        }
     }
 }
 

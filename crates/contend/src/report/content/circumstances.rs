@@ -16,7 +16,7 @@ pub fn warnings(findings: &Findings<'_>) -> Vec<String> {
     let mut warnings = reported::said_not_sealed(findings);
     warnings.extend(findings.no_sync().map(no_sync));
     let scheduled = findings.circumstances.schedule.len();
-    let missing = scheduled.saturating_sub(findings.trial_count());
+    let missing = reported::missing(findings);
     if findings.circumstances.finished.is_none() {
         warnings.push(format!(
             "This run was interrupted: {} of {} trials are there. What follows is of those alone.",
@@ -79,11 +79,9 @@ fn file_system(run: &Circumstances<'_>) -> String {
 fn marked_otherwise(findings: &Findings<'_>) -> Option<String> {
     let found = reported::marked(findings);
     let (marked, all) = (found.otherwise, found.counting);
-    let verb = if marked == 1 { "has" } else { "have" };
+    let (have, count) = if marked == 1 { ("has", "counts") } else { ("have", "count") };
     (marked > 0).then(|| {
-        format!(
-            "{marked} of {all} trials {verb} a note, which does not affect the result (under \"Trials with a note\")."
-        )
+        format!("{marked} of {all} trials {have} a note and {count} nevertheless (under \"Trials with a note\").")
     })
 }
 

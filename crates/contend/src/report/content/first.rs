@@ -275,9 +275,13 @@ fn not_committed(cell: &Cell) -> TableCell {
 
 fn table_note(findings: &Findings<'_>) -> Option<String> {
     let study = &findings.study;
+    let is_quantile = findings.headline.as_ref().is_some_and(|metric| metric.quantile().is_some());
+    let how = match is_quantile {
+        true => "of the operations of all rounds, with an approximate interval of 95 % from drawing rounds",
+        false => "round by round, with an interval that holds at least 95 % of the time",
+    };
     let mut notes = vec![format!(
-        "Ratios are of {}, the contender over its tier's baseline, round by round, with an interval that holds at \
-         least 95 % of the time. Faster or slower means that the interval excludes 1; slightly, that the ratio itself is within \
+        "Ratios are of {}, the contender over its tier's baseline, {how}. Faster or slower means that the interval excludes 1; slightly, that the ratio itself is within \
          {}. Tiers promise different things after a crash, so no \
          row is ranked against one of another tier. {}",
         findings.headline.as_ref().map_or("the headline".to_string(), Metric::label),

@@ -119,8 +119,8 @@ pub fn starved(findings: &Findings<'_>) -> Option<String> {
     let Starved { role, starved, clients } = found.first().and_then(|(cell, _)| cell.starved.as_ref())?;
     let of_role = role.as_ref().map_or(String::new(), |role| format!(" of the role {role}"));
     let times = match starved == clients {
-        true => "There are no times of them.",
-        false => "All its times are of the clients that got through.",
+        true => "There are hardly any times of that window.",
+        false => "All times of that window are of the clients that got through.",
     };
     let done = if findings.of_service() { "got no answer" } else { "committed nothing" };
     Some(format!(

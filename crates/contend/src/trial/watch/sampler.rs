@@ -55,7 +55,9 @@ pub struct Observed {
     pub throttled_ns: u64,
     /// Time between the two readings of the machine. On a busy machine they may be late by more than a short window.
     pub observed_ns: u64,
+    /// Largest log or journal in the window, and from the start of the clients on.
     pub wal_bytes_max: u64,
+    pub wal_bytes_max_from_start: u64,
     /// The series as CSV, times relative to the start of the window.
     pub series: String,
     /// What the kernel counted of the workers in the window.
@@ -216,7 +218,8 @@ impl Sampler {
             machine_busy_ns: after.machine.busy_ns.saturating_sub(before.machine.busy_ns),
             throttled_ns: after.throttled_ns.saturating_sub(before.throttled_ns),
             observed_ns: after.machine.at_ns.saturating_sub(before.machine.at_ns),
-            wal_bytes_max: rows.iter().map(|r| r.wal_bytes).max().unwrap_or(0),
+            wal_bytes_max: wal_bytes_max(rows.iter().filter(|row| row.at_ns >= window_start_ns)),
+            wal_bytes_max_from_start: wal_bytes_max(rows.iter()),
             series: series_csv(&rows, window_start_ns),
             kernel,
             longest_ns: over_ns.saturating_sub(before.begun_ns),
@@ -249,6 +252,10 @@ fn add_adopted(workers: &mut [Usage]) {
         let used = Usage { written_bytes: used.written_bytes.or(Some(0)), ..used };
         *first = usage::sum(&[*first, used]).unwrap_or_default();
     }
+}
+
+fn wal_bytes_max<'r>(rows: impl Iterator<Item = &'r Row>) -> u64 {
+    rows.map(|row| row.wal_bytes).max().unwrap_or(0)
 }
 
 fn used(after: &Usage, before: &Usage, pss_bytes: Option<u64>) -> Used {

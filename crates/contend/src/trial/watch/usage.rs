@@ -68,29 +68,31 @@ const READINGS_MAX: u32 = 20;
 
 /// Use of a server or a worker with all its processes.
 pub fn of_tree(first: u32) -> Usage {
-    // The first process has the time of those that have ended, and is read before the others: one that ends in between would
-    // be in neither.
-    let ended =
-        || Process::new(first as i32).and_then(|process| process.stat()).ok().map(|stat| (stat.cutime, stat.cstime));
-    let mut before = ended();
     for _ in 1..READINGS_MAX {
-        let usage = of_all(&tree(first));
-        let after = ended();
-        if after == before {
+        let processes = tree(first);
+        // A process has the time of its children that have ended, and is read before the others: one that ends in between
+        // would be in neither.
+        let before = of_ended(&processes);
+        let usage = of_all(&processes);
+        if of_ended(&processes) == before {
             return usage;
         }
-        before = after;
     }
     of_all(&tree(first))
 }
 
-/// Use of processes, the first of which holds the sums of those that ended. Memory is the private memory of each, and
-/// once the largest shared part.
+/// CPU time that processes have of children that ended, in ticks.
+fn of_ended(processes: &[Process]) -> i64 {
+    processes.iter().filter_map(|process| process.stat().ok()).map(|stat| stat.cutime + stat.cstime).sum()
+}
+
+/// Use of processes and of their children that have ended. Memory is the private memory of each, and once the largest shared
+/// part.
 pub fn of_all(processes: &[Process]) -> Usage {
     let (mut sum, mut shared_pages) = (Usage::default(), 0);
-    for (at, process) in processes.iter().enumerate() {
+    for process in processes {
         let Ok(stat) = process.stat() else { continue };
-        let ended = if at == 0 { (stat.cutime + stat.cstime).max(0) as u64 } else { 0 };
+        let ended = (stat.cutime + stat.cstime).max(0) as u64;
         sum.cpu_ns += ticks_to_ns(stat.utime + stat.stime + ended);
         if let Ok(memory) = process.statm() {
             sum.rss_bytes += memory.resident.saturating_sub(memory.shared) * procfs::page_size();
@@ -183,5 +185,19 @@ mod tests {
         }
         kill(parent);
         assert!(last_ns >= 500_000_000, "{last_ns}");
+    }
+
+    #[test]
+    fn the_time_of_ended_children_of_a_child_counts() {
+        let busy = "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done";
+        let parent = shell(&format!("( for n in $(seq 40); do ( {busy} ); done; sleep 60 ) & wait"));
+        let deadline = Instant::now() + Duration::from_secs(60);
+        let counted = || of_tree(parent.id()).cpu_ns >= 200_000_000;
+        while !counted() && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let counted = counted();
+        kill(parent);
+        assert!(counted);
     }
 }
