@@ -90,7 +90,9 @@ fn a_scenario_is_searched_with_the_services_processors_as_evidence() {
     let args =
         ["limit", &url, "--scenario", "posts.toml", "--pid", &pid, "--rounds", "1", "--rates-only", "--out", "found"];
     let more = ["--window", "500ms", "--bound", "response_ns_p50<=60ms"];
-    bench.contend(&[&args[..], &more].concat()).exits(0);
+    let said = bench.contend(&[&args[..], &more].concat()).exits(0);
+    let carries = format!("127.0.0.1:{} carries ", service.1);
+    assert!(said.out.contains(&carries), "a service is named by its address: {}", said.out);
     let record = Record::open(&bench.path("found/probes")).expect("a record");
     assert!(record.run.workload.text.contains("POST /items"), "{}", record.run.workload.text);
     let saved = fs::read_to_string(bench.path("found/limit.toml")).expect("a file");

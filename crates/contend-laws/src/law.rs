@@ -142,7 +142,7 @@ fn group_commit(clients: f64, parallel_s: f64, flush_s: f64, service_s: f64) -> 
 fn flushed(clients: f64, parallel_s: f64, (flush_s, service_s): (f64, f64), busy: f64) -> f64 {
     let throughput = |batch: f64| {
         let time_s = flush_s + batch * service_s;
-        let until_its_own_s = time_s / (1.0 - (-time_s / parallel_s).exp());
+        let until_its_own_s = if time_s > 0.0 { time_s / (1.0 - (-time_s / parallel_s).exp()) } else { parallel_s };
         clients / (time_s + parallel_s + busy * (until_its_own_s - parallel_s))
     };
     // The batch that comes of itself, from above: more in a batch make it longer, so that more come back before the
@@ -168,6 +168,11 @@ fn wait_s(rate_per_s: f64, service_s: f64, variability: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_flush_and_a_service_of_no_time_leave_the_clients_own_time() {
+        assert!((flushed(8.0, 1e-3, (0.0, 0.0), 0.5) - 8e3).abs() < 1.0);
+    }
 
     /// Mean value analysis as the books write it.
     fn mean_value_analysis(clients: u32, parallel_s: f64, service_s: f64) -> f64 {

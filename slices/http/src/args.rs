@@ -4,14 +4,17 @@ use clap::{Parser, ValueEnum, ValueHint};
 use contend::study::ROUNDS_MAX;
 use std::path::PathBuf;
 
+/// The address of a service without --url.
+pub const URL: &str = "http://127.0.0.1:8000";
+
 /// Carry out a scenario against a service over HTTP and write its report
 #[derive(Parser, Clone)]
 #[command(after_help = "Examples:
   contend http 'http://127.0.0.1:8080/items?page=1' --clients 50 --duration 10s
-  contend http http://127.0.0.1:8001/ http://127.0.0.1:8002/ --requests 2000    which of two services is faster
-  contend http examples/notes.toml --url http://127.0.0.1:8080 --rate 100,200,400
-  contend http gameplan --port 8000 --site gp-sqlite.test --clients 8 --requests 600
-  CONTEND_SECRET_PASSWORD=... contend http gameplan --port 8000 --mode write --clients 1,8,64 --requests 300
+  contend http http://a:8001/ http://b:8001/     which of two is faster
+  contend http examples/notes.toml --url http://127.0.0.1:8080 --rate 100,200
+  contend http gameplan --site gp-sqlite.test --clients 8 --requests 600
+  CONTEND_SECRET_PASSWORD=... contend http gameplan --mode write --clients 1,8
 
 A scenario file is described in docs/http.md.")]
 pub struct HttpArgs {
@@ -20,7 +23,7 @@ pub struct HttpArgs {
     #[arg(required = true, value_name = "SCENARIO|URL...", value_hint = ValueHint::AnyPath)]
     pub scenario: Vec<String>,
     /// Address of the service: http://HOST:PORT or https://HOST:PORT; if repeated, the services are compared, with the first as baseline
-    #[arg(long, value_hint = ValueHint::Url, default_value = "http://127.0.0.1:8000")]
+    #[arg(long, value_hint = ValueHint::Url, default_value = URL)]
     pub url: Vec<String>,
     /// Instead of --url: the service is on this port of this machine
     #[arg(long, conflicts_with = "url", value_name = "PORT,...", value_delimiter = ',')]
@@ -37,7 +40,7 @@ pub struct HttpArgs {
     #[arg(long)]
     pub password: Option<String>,
     /// The Host header, instead of the address; of several services one for all, or one for each
-    #[arg(long, visible_alias = "site")]
+    #[arg(long, visible_alias = "site", value_delimiter = ',')]
     pub host: Vec<String>,
     /// Closed loop: number of clients, each with a connection, that wait for their answers [default: the scenario's, or
     /// 8]; with --rate the number of connections, to which arrivals are dealt beforehand. Several numbers are measured one by one

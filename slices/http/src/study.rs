@@ -55,7 +55,7 @@ pub fn contenders(args: &HttpArgs, workload: &Workload) -> Result<Vec<Contender>
 }
 
 /// Host and port of an address.
-fn place(url: &str) -> &str {
+pub fn place(url: &str) -> &str {
     url.split_once("://").map_or(url, |(_, place)| place).trim_end_matches('/')
 }
 

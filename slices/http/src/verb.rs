@@ -1,6 +1,6 @@
 //! `contend http`: carries out a scenario against any service, with a record and a report as for every other run.
 
-use crate::args::HttpArgs;
+use crate::args::{HttpArgs, URL};
 use crate::given::{self, Given};
 use crate::url::{check_url, secret_in_query};
 use crate::{line, lists, study};
@@ -61,6 +61,7 @@ pub fn is_address(text: &str) -> bool {
 /// Arguments in which the addresses of the services are apart from the path of their requests.
 fn of_addresses(args: &HttpArgs) -> Result<(HttpArgs, String)> {
     ensure!(args.port.is_empty(), "--port: the address already has a port");
+    ensure!(args.url == [URL], "--url: the addresses already name the services");
     let (url, paths): (Vec<String>, Vec<String>) = args.scenario.iter().map(|text| scenario::address(text)).unzip();
     ensure!(
         paths.iter().all(|path| *path == paths[0]),
@@ -93,7 +94,9 @@ fn order_of_services(asked: &OfServices<'_>) -> Result<Order> {
     let line = ["http".to_string()].into_iter().chain(asked.addresses.iter().cloned());
     let (args, path) = of_addresses(&HttpArgs::try_parse_from(line)?)?;
     args.url.iter().try_for_each(|url| check_url(url)).map_err(|e| anyhow!(e))?;
+    let label = if let [one] = &args.url[..] { vec![study::place(one).to_string()] } else { vec![] };
     let args = HttpArgs {
+        label,
         clients: asked.clients.into_iter().collect(),
         duration: Some(duration_text(asked.window_ns)),
         rounds: Some(asked.rounds),

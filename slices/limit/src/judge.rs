@@ -43,15 +43,16 @@ pub struct Backlog {
     pub thirds: Option<Thirds>,
     /// Operations that were due and not started.
     pub unsent: u64,
-    pub clients: u32,
+    /// Number of them that may be so: one for each client, and no more than the strictest bound may leave out.
+    pub room: f64,
     pub rate_per_s: f64,
 }
 
 impl Backlog {
-    /// Whether more operations wait than one per client, and more than arrive in the time that the bounds allow.
+    /// Whether more operations wait than there is room for, and more than arrive in the time that the bounds allow.
     fn waits(self, most_ns: Option<f64>) -> bool {
         let in_time = self.rate_per_s * most_ns.unwrap_or(0.0) / 1e9;
-        self.unsent as f64 > f64::from(self.clients).max(in_time)
+        self.unsent as f64 > self.room.max(in_time)
     }
 }
 
@@ -107,7 +108,7 @@ mod tests {
 
     const MET: Measured = Measured { value: Some(10.0), at_least: false, n: 3_000, needed: 3_000, most: 50.0 };
 
-    const NONE: Backlog = Backlog { thirds: None, unsent: 0, clients: 4, rate_per_s: 100.0 };
+    const NONE: Backlog = Backlog { thirds: None, unsent: 0, room: 4.0, rate_per_s: 100.0 };
 
     #[test]
     fn every_bound_must_be_met_with_enough_observations() {

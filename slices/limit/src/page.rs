@@ -86,14 +86,22 @@ pub fn document(saved: &Saved) -> Document {
     sections.extend(machine(saved));
     sections.push(not_shown(saved));
     Document {
-        title: format!("contend limit: {}", saved.study),
-        question: saved.of().question(&saved.study),
+        title: format!("contend limit: {}", subject(saved)),
+        question: saved.of().question(&subject(saved)),
         facts,
         warnings,
         origin: format!("Made by contend {} from limit.toml; the trials are in probes/.", saved.contend),
         sections,
         ..Document::default()
     }
+}
+
+/// What is searched: the study, or the services by their addresses.
+fn subject(saved: &Saved) -> String {
+    let mut services: Vec<&str> =
+        plain_arms(saved).filter(|_| saved.service).map(|(_, arm)| arm.label.as_str()).collect();
+    services.dedup();
+    if services.is_empty() { saved.study.clone() } else { services.join(" and ") }
 }
 
 /// Probes whose work was wrong, with the first one's reason.

@@ -65,6 +65,9 @@ pub fn reference_ns(window_ns: u64) -> u64 {
     REFERENCE_NS.min(REFERENCE_WINDOWS * window_ns)
 }
 
+/// A backlog of this part of the window is one, whatever time the bounds allow.
+const WINDOW_PARTS: f64 = 4.0;
+
 /// Reads the only trial of a record as a probe of an arm.
 ///
 /// # Errors
@@ -99,14 +102,19 @@ pub fn look(record: &Record, arm: usize, Sought { bounds, of, reference, process
     probe.log = log.growth;
     probe.speeds = of_parts(&tally.bins);
     probe.used = Some(Busy { checkpoints: log.checkpoints, ..used(&record.run, trial, &tally, &writes) });
+    let counts = tally.counts(|_| true);
+    let beyond = bounds.iter().filter_map(|bound| bound.metric.quantile()).map(|(_, of, _)| 1.0 - of.fraction());
+    let beyond = beyond.fold(1.0, f64::min);
     let backlog = Backlog {
         // A closed loop has no backlog: its operations are due when their clients are free.
         thirds: probe.thirds.filter(|_| load.rate_per_s.is_some()),
-        unsent: tally.counts(|_| true).outcome(Outcome::Unsent),
-        clients: trial.clients,
+        unsent: counts.outcome(Outcome::Unsent),
+        room: f64::from(trial.clients).min(beyond * counts.planned() as f64),
         rate_per_s: load.rate_per_s.unwrap_or(0.0),
     };
-    let mut verdict = judge(&measured, backlog, time_ns(bounds));
+    // A bound longer than the window would allow any backlog in it.
+    let most_ns = time_ns(bounds).map(|ns| ns.min(tally.elapsed_ns() as f64 / WINDOW_PARTS));
+    let mut verdict = judge(&measured, backlog, most_ns);
     if let Some(at) = probe.at() {
         let changed = reference.changed((record, trial), at, &names).filter(|_| verdict.seen() != ProbeResult::Misses);
         verdict = changed.as_ref().map_or(verdict, |_| Verdict::Differs);

@@ -186,6 +186,11 @@ impl Search {
         }
     }
 
+    /// Lower rates would need a longer window than there is: fewer operations count than was known.
+    pub fn not_below(&mut self, lowest: f64) {
+        (self.lowest, self.lower) = (self.lowest.max(lowest), self.lower.max(lowest));
+    }
+
     /// The next rate, or the end.
     pub fn next(&mut self) -> Next {
         if self.lost.is_final() {

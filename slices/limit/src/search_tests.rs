@@ -61,7 +61,7 @@ impl Service {
         let thirds = Thirds { first_ns: middle(&responses[..third]), last_ns: middle(&responses[2 * third..]) };
         let value = Some(quantile(&responses));
         let p99 = Measured { value, at_least: false, n: responses.len() as u64, needed: 3_000, most: BOUND_S };
-        let backlog = Backlog { thirds: Some(thirds), unsent: 0, clients: 1, rate_per_s: rate };
+        let backlog = Backlog { thirds: Some(thirds), unsent: 0, room: 1.0, rate_per_s: rate };
         judge(&[p99], backlog, Some(BOUND_S * 1e9)).seen()
     }
 

@@ -37,13 +37,13 @@ use std::sync::atomic::Ordering;
 /// Find the highest rate of arrivals, or the most clients, with which each contender of a study meets a bound
 #[derive(Parser)]
 #[command(after_help = "Examples:
-  contend limit limits --quick              SQLite and servers, and what stops them, in five minutes
+  contend limit limits --quick              SQLite and servers, in five minutes
   contend limit wordpress --quick --only WAL/FULL --limiter
-  contend limit my-study.toml --bound 'response_ns_p99<=20ms' --bound 'failed<=0.1%'
-  contend limit async --of databases --quick   how many databases, at the study's own load
-  contend limit my-workload.toml            a workload: SQLite, and PostgreSQL where it is installed
+  contend limit my.toml --bound 'response_ns_p99<=20ms' --bound 'failed<=0.1%'
+  contend limit async --of databases --quick   how many databases
+  contend limit my-workload.toml            a workload: SQLite and PostgreSQL
   contend limit capture-1 --quick           what contend capture recorded
-  contend limit http://127.0.0.1:8001/ http://127.0.0.1:8002/    services
+  contend limit http://127.0.0.1:8001/ http://127.0.0.1:8002/       services
   contend report results/DIR                write the report again
 
 Each probe is a trial in an open loop at one rate (with --of: in a closed loop), on fresh data and with every check. A rate meets the bounds if \

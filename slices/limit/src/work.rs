@@ -236,6 +236,11 @@ impl<'w> Work<'w> {
             && self.needs_longer(arm, &probe, lacking)
         {
             self.keep(arm, probe);
+            let lowest = self.lowest(arm);
+            if let Some(search) = self.search.as_mut().filter(|_| self.of.is_rate() && tried < lowest) {
+                search.not_below(lowest);
+                return false;
+            }
             self.ask(arm, Some(tried));
             return true;
         }

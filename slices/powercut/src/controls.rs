@@ -58,8 +58,8 @@ pub fn controls(promise: Promise, found: &Powercut) -> Vec<Control> {
 fn of_kernel(promise: Promise, power: &Crashes, kernel: &KernelCuts) -> Control {
     let most = kernel.lost.iter().copied().max().unwrap_or(0);
     let may_lose = match (promise.tier, power.count, power.lossy) {
-        (Tier::Durable, _, _) | (_, 1.., 0) => Some(0),
-        (_, 1.., _) if power.lost_commits_max == 1 => Some(1),
+        (Tier::Durable, _, _) | (_, CUTS_MIN.., 0) => Some(0),
+        (_, CUTS_MIN.., _) if power.lost_commits_max == 1 => Some(1),
         _ => None,
     };
     let name = match may_lose {

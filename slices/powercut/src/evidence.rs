@@ -7,6 +7,7 @@ use anyhow::Result;
 use contend::engine::{self, Engine};
 use contend::record::evidence::{CUTS_MIN, KnownTier, Proof, ProofOrigin, ProofResult, Proofs, Subject};
 use contend::record::model::{Machine, Program, Run, Trial};
+use contend::record::parts::StudyRecord;
 use contend::record::store::Record;
 use contend::study::model::{Contender, Tier};
 use contend_powercut::replay::MODELS_VERSION;
@@ -64,9 +65,10 @@ fn shown(known: KnownTier, subject: Option<&Subject>, out: &Path) -> KnownTier {
     let shows = |name: &String| {
         let mut parts = Path::new(name).components();
         let is_name = matches!(parts.next(), Some(Component::Normal(_))) && parts.next().is_none();
-        let record = Record::open(&out.parent().unwrap_or(out).join(name)).ok().filter(|_| is_name);
-        let is_same = |proof: Proof| Some(&proof.subject) == subject && Some(&proof.found) == known.found.as_ref();
-        record.is_some_and(|record| proved(&record.run, &record.trials).into_iter().any(is_same))
+        let record = StudyRecord::open(&out.parent().unwrap_or(out).join(name)).ok().filter(|_| is_name);
+        let is_same = |proof: &Proof| Some(&proof.subject) == subject && Some(&proof.found) == known.found.as_ref();
+        let shows = |part: &Record| proved(&part.run, &part.trials).iter().any(is_same);
+        record.is_some_and(|record| record.parts.iter().any(|(_, part)| shows(part)))
     };
     match known.place {
         ProofOrigin::Documented => known,
@@ -77,7 +79,9 @@ fn shown(known: KnownTier, subject: Option<&Subject>, out: &Path) -> KnownTier {
 
 /// A tier that was proved only for ordered names is not proved on other file systems. A contradiction stays.
 fn on_file_system(known: KnownTier, tier: Tier, file_system: &str) -> KnownTier {
-    let fails = |found: &ProofResult| found.posix_bad > 0 && found.reached >= tier;
+    // What was not tried without the order of names is not known there.
+    let is_ordered = |found: &ProofResult| found.posix_bad > 0 || found.posix < CUTS_MIN;
+    let fails = |found: &ProofResult| is_ordered(found) && found.reached >= tier;
     match known.found.as_ref().is_some_and(fails) && !ORDERED.contains(&file_system) {
         true => KnownTier { place: ProofOrigin::Documented, found: None, version: None, record: None, ..known },
         false => known,

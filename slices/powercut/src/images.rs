@@ -70,8 +70,9 @@ impl Images<'_> {
             self.keep(&mut found.failing, cut, verdict);
             Ok(true)
         };
-        self.go_through(&mut replayer, &cuts, logs, admin, &mut note)?;
+        let done = self.go_through(&mut replayer, &cuts, logs, admin, &mut note);
         found.images += images;
+        done?;
         if embedded {
             self.minimise(base, &mut found.failing, admin)?;
         }
@@ -111,8 +112,9 @@ impl Images<'_> {
                 caught |= *verdict != Survival::Clean;
                 Ok(!caught)
             };
-            self.go_through(&mut replayer, &cuts, logs, admin, &mut note)?;
+            let done = self.go_through(&mut replayer, &cuts, logs, admin, &mut note);
             found.images += images;
+            done?;
             let must = planted.must(found.syncs);
             found.lies.push(Lie { name: planted.name.to_string(), images, caught, must });
         }

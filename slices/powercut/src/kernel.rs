@@ -117,8 +117,7 @@ pub fn cut(bench: &Bench<'_>, stage: &Stage<'_>, wanted: &Wanted, found: &mut Po
         Machine { place: &place, init: &init, statements, janitor: bench.janitor, cancelled: bench.cancelled };
     let mut random = SplitMix64(stage.round.seed);
     let kinds = file_systems();
-    let used = &kinds[..kinds.len().min(wanted.kernel_cuts as usize)];
-    let mut cuts = KernelCuts { system: system(used), ..KernelCuts::default() };
+    let mut cuts = KernelCuts::default();
     for number in 0..wanted.kernel_cuts as usize {
         let after = COMMITS_MIN + random.below(COMMITS_MORE);
         match machine.cut(kinds[number % kinds.len()], after, &mut cuts) {
@@ -131,6 +130,7 @@ pub fn cut(bench: &Bench<'_>, stage: &Stage<'_>, wanted: &Wanted, found: &mut Po
             }
         }
     }
+    cuts.system = system(&kinds[..kinds.len().min(cuts.lost.len())]);
     found.kernel = Some(cuts).filter(|cuts| !cuts.lost.is_empty());
     Ok(())
 }

@@ -103,8 +103,8 @@ fn cut(
     let begun_ns = monotonic_ns();
     let judge = Judge::new(stage.engine, &stage.setup, crash.workload, stage.round.load.scale, recording.ledger);
     let images = Images { crash, stage, place: &place, log: &recording.log, judge: &judge };
-    images.judge_all(&base, found, logs, admin)?;
-    images.judge_lies(&base, found, logs, admin)?;
+    let judged =
+        images.judge_all(&base, found, logs, admin).and_then(|()| images.judge_lies(&base, found, logs, admin));
     found.judging_ns = monotonic_ns() - begun_ns;
-    Ok(())
+    judged
 }

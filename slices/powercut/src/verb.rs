@@ -14,9 +14,9 @@ use std::path::{Path, PathBuf};
 /// Inspect what a power cut left
 #[derive(Parser)]
 #[command(after_help = "Power is cut by a study:
-  contend run durability --quick          what each engine loses with its settings
-  contend run capture-1/crash.toml        what your own captured program would lose
-  contend run my-study.toml               kind = \"powercut\" (docs/study-file.md)")]
+  contend run durability --quick      what each engine loses
+  contend run capture-1/crash.toml    what your own program would lose
+  contend run my-study.toml           kind = \"powercut\" (docs/study-file.md)")]
 pub enum DurabilityVerb {
     /// Rebuild a failed image, bit for bit, and print how to open it
     Replay(ReplayArgs),
@@ -26,7 +26,7 @@ pub enum DurabilityVerb {
 
 #[derive(Args)]
 #[command(after_help = "Example:
-  contend durability evidence results/2026-11-21-durability-quick > evidence/durability.toml")]
+  contend durability evidence results/DIR > evidence/durability.toml")]
 pub struct EvidenceArgs {
     /// Records of studies that cut the power
     #[arg(value_name = "RECORD", required = true, value_hint = ValueHint::DirPath)]
@@ -35,8 +35,8 @@ pub struct EvidenceArgs {
 
 #[derive(Args)]
 #[command(after_help = "Examples:
-  contend durability replay results/2026-11-21-durability-quick/0007-2 --to /tmp/image
-  contend durability replay results/2026-11-21-gameplan-quick/power/0007-2")]
+  contend durability replay results/DIR/0007-2 --to /tmp/image
+  contend durability replay results/DIR/power/0007-2")]
 pub struct ReplayArgs {
     /// The record's directory and the image as its report names it: RECORD/TRIAL-IMAGE, or RECORD/PART/TRIAL-IMAGE
     #[arg(value_name = "ID", value_hint = ValueHint::AnyPath)]

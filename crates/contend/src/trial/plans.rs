@@ -73,7 +73,8 @@ impl<'w> Sql<'w> {
 
 /// How a contender's settings are applied and read back: on a private server, or on one that contend did not start.
 pub fn setup_of(engine: &'static Engine, contender: &Contender, on_attached: bool) -> Setup {
-    let mut setup = match on_attached {
+    let executes_nothing = engine::driver(contender).is_some_and(|driver| driver.executes_nothing);
+    let mut setup = match on_attached && !executes_nothing {
         true => match attached::setup_of(engine, &contender.settings) {
             setup if setup.only_read => setup,
             setup => engine::with_drivers_own(contender, setup),

@@ -151,7 +151,8 @@ impl Workload {
         // clients draw as many.
         let by_share = rate.is_some() && request.load.operations.is_none();
         let drawn = |team: &Team<'_>| team.total(self.databases) as f64 / if by_share { team.gap } else { 1.0 };
-        let bytes = teams.iter().map(|team| drawn(team) * self.operation_bytes(team)).sum::<f64>() / clients as f64;
+        let bytes = teams.iter().filter(takes_part).map(|team| drawn(team) * self.operation_bytes(team)).sum::<f64>()
+            / clients as f64;
         let pace = Pace::new(request.load, rate, clients as u32, bytes)?;
         Ok((teams, pace))
     }
@@ -163,9 +164,11 @@ impl Workload {
     pub fn shares_of_arrivals(&self, request: &DrawRequest<'_>) -> Result<Vec<f64>> {
         let (teams, _) = self.asked(request)?;
         let arrivals = |team: &Team<'_>| team.total(self.databases) as f64 / team.gap;
-        let all: f64 = teams.iter().map(arrivals).sum();
+        // A role without clients has none.
+        let with_clients = || teams.iter().filter(|team| team.total(self.databases) > 0);
+        let all: f64 = with_clients().map(arrivals).sum();
         let mut found = vec![0.0; self.transactions.len()];
-        for team in &teams {
+        for team in with_clients() {
             for (transaction, share) in team.mix.transactions.iter().zip(team.mix.weights.shares()) {
                 found[usize::from(*transaction)] += share * arrivals(team) / all;
             }

@@ -8,7 +8,7 @@ use contend_wire::literal::Value;
 use contend_wire::plan::http::Request;
 use contend_wire::plan::{Source as ValueSource, Transaction};
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
+use toml_edit::visit_mut::{VisitMut, visit_value_mut};
 
 /// The scenarios that come with contend.
 pub static LIBRARY: Library = Library { kind: "scenario", all: || BUILT_IN.to_vec() };
@@ -98,7 +98,7 @@ pub fn without_defaults<'n>(source: &Source, names: impl Iterator<Item = &'n Str
     Ok(Source::new(source.name.clone(), file.to_string()))
 }
 
-/// The scenario with its variables filled in: `${name}` anywhere in a text of the file. Lines stay where they are.
+/// The scenario with its variables filled in: `${name}` anywhere in a text of the file.
 ///
 /// # Errors
 /// An unknown variable, or one without a value.
@@ -111,43 +111,53 @@ pub fn filled_in(source: &Source, set: &[(String, String)]) -> Result<Source> {
             None => bail!("{}: there is no variable `{name}` to set (it has {known})", source.name),
         }
     }
-    let mut text = String::with_capacity(source.text.len());
-    let mut rest = source.text.as_str();
-    while let Some(at) = rest.find("${") {
-        let (before, after) = rest.split_at(at);
-        text.push_str(before);
-        let name = after[2..].split_once('}').map_or("", |(name, _)| name);
-        let Some(value) = variables.get(name) else {
-            let line = source.text[..source.text.len() - after.len()].matches('\n').count() + 1;
-            if secret.contains_key(name) {
-                bail!("{}:{line}: `{name}` is a [secret]: write {{secret.{name}}}, in a request", source.name);
-            }
-            bail!("{}:{line}: `${{{name}}}` is not a [variable] of this file", source.name);
-        };
-        text.push_str(&escaped(value));
-        rest = &after[name.len() + 3..];
+    let mut file: toml_edit::DocumentMut = source.text.parse().with_context(|| source.name.clone())?;
+    let mut fills = Fills { variables: &variables, unknown: None };
+    let texts = file.iter_mut().filter(|(key, _)| !["variable", "secret"].contains(&key.get()));
+    texts.for_each(|(_, item)| fills.visit_item_mut(item));
+    let Some(name) = fills.unknown else { return Ok(Source::new(source.name.clone(), file.to_string())) };
+    let at = source.text.find(&format!("${{{name}")).unwrap_or(0);
+    let line = source.text[..at].matches('\n').count() + 1;
+    match secret.contains_key(&name) {
+        true => bail!("{}:{line}: `{name}` is a [secret]: write {{secret.{name}}}, in a request", source.name),
+        false => bail!("{}:{line}: `${{{name}}}` is not a [variable] of this file", source.name),
     }
-    text.push_str(rest);
-    Ok(Source::new(source.name.clone(), text))
 }
 
-/// A value as it stands between the quotes of a TOML text.
-fn escaped(value: &str) -> String {
-    let quoted = toml::Value::String(value.to_string()).to_string();
-    match quoted.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) {
-        Some(inside) if !quoted.starts_with("\"\"\"") => inside.to_string(),
-        // TOML quoted it in another way because of its content.
-        _ => {
-            let mut text = String::new();
-            for c in value.chars() {
-                match c {
-                    '"' | '\\' => text.extend(['\\', c]),
-                    c if c.is_control() => drop(write!(text, "\\u{:04x}", u32::from(c))),
-                    c => text.push(c),
-                }
-            }
-            text
+/// Fills variables into texts, whatever their quotes.
+struct Fills<'v> {
+    variables: &'v BTreeMap<String, String>,
+    /// The first name that is no variable.
+    unknown: Option<String>,
+}
+
+impl Fills<'_> {
+    fn filled(&mut self, text: &str) -> String {
+        let (mut out, mut rest) = (String::with_capacity(text.len()), text);
+        while let Some(at) = rest.find("${") {
+            let (before, after) = rest.split_at(at);
+            out.push_str(before);
+            let name = after[2..].split_once('}').map_or("", |(name, _)| name);
+            let Some(value) = self.variables.get(name) else {
+                self.unknown.get_or_insert(name.to_string());
+                break;
+            };
+            out.push_str(value);
+            rest = &after[name.len() + 3..];
         }
+        out + rest
+    }
+}
+
+impl VisitMut for Fills<'_> {
+    fn visit_value_mut(&mut self, value: &mut toml_edit::Value) {
+        if let Some(text) = value.as_str().filter(|text| text.contains("${")) {
+            let filled = self.filled(text);
+            let decor = value.decor().clone();
+            *value = filled.into();
+            *value.decor_mut() = decor;
+        }
+        visit_value_mut(self, value);
     }
 }
 
@@ -216,6 +226,10 @@ mod tests {
             let table: toml::Table = set(value).parse().unwrap();
             assert_eq!(table["a"]["b"].as_str(), Some(format!("x {value} y").as_str()));
         }
+        let literal = Source::new("s.toml", TEXT.replace("\"x ${user} y\"", "'x ${user} y' # ${comment}"));
+        let said = filled_in(&literal, &[("user".to_string(), "it's \\ \"".to_string())]).unwrap().text;
+        let table: toml::Table = said.parse().unwrap();
+        assert_eq!(table["a"]["b"].as_str(), Some("x it's \\ \" y"));
         let unknown = filled_in(&source, &[("usr".to_string(), String::new())]).unwrap_err().to_string();
         assert!(unknown.contains("no variable `usr`") && unknown.contains("user"), "{unknown}");
         let bad = Source::new("s.toml", TEXT.replace("${user}", "${usr}"));

@@ -3,7 +3,7 @@
 
 use crate::engine::dsn::{Dsn, Typed};
 use crate::engine::server::Server;
-use crate::engine::{self, Engine, Settings, Setup};
+use crate::engine::{self, Engine, Settings, Setup, Values};
 use crate::study::model::{Contender, Tier};
 use crate::trial::server::secrets::{random_text, write_secret};
 use crate::trial::watch::janitor::Janitor;
@@ -84,12 +84,28 @@ pub fn setup_of(engine: &Engine, settings: &Settings) -> Setup {
     }
     let decides: Vec<&str> =
         Tier::ALL.iter().flat_map(|tier| (engine.durability.tier_settings)(*tier)).map(|(name, _)| *name).collect();
-    let session = setup.session.join("\n");
+    // MariaDB's statement for `isolation` is in upper case.
+    let session = setup.session.join("\n").to_ascii_lowercase();
     setup.readbacks.retain(|expected| {
         let name = expected.name.as_str();
-        settings.contains_key(name) || decides.contains(&name) || (name != "transport" && session.contains(name))
+        let is_set = settings.contains_key(name) || name != "transport" && session.contains(name);
+        is_set || decides.contains(&name) || changes_tier(engine, settings, name)
     });
     setup
+}
+
+/// Whether another value of a setting gives another tier.
+fn changes_tier(engine: &Engine, settings: &Settings, name: &str) -> bool {
+    let tier = engine.durability.tier;
+    let other = |value: &str| {
+        let mut changed = settings.clone();
+        changed.insert(name.to_string(), value.to_string());
+        tier(&changed) != tier(settings)
+    };
+    engine.settings.iter().filter(|setting| setting.name == name).any(|setting| match setting.values {
+        Values::Words(words) => words.iter().any(|word| other(word)),
+        _ => false,
+    })
 }
 
 /// Databases on an attached server that are dropped when the trial is over.
@@ -257,5 +273,10 @@ mod tests {
             assert!(names.iter().any(|n| n == name), "{name}: {names:?}");
         }
         assert!(!names.iter().any(|n| n == "shared_buffers" || n == "transport"), "{names:?}");
+        let engine = crate::engine::find("mariadb").expect("an engine");
+        let names: Vec<String> = setup_of(engine, &Settings::new()).readbacks.into_iter().map(|r| r.name).collect();
+        for name in ["isolation", "innodb_flush_method", "innodb_flush_log_at_trx_commit"] {
+            assert!(names.iter().any(|n| n == name), "{name}: {names:?}");
+        }
     }
 }
