@@ -126,6 +126,24 @@ fn pages_are_wrapped() {
     assert_none(problems);
 }
 
+/// Examples of `--help` stand on lines of their own, which a terminal of 80 columns would break.
+#[test]
+fn examples_of_help_fit_a_narrow_terminal() {
+    let (mut problems, mut seen) = (vec![], 0);
+    for path in files(&root(), &[".rs"]) {
+        let text = fs::read_to_string(&path).expect("readable");
+        for (at, line) in text.lines().enumerate().filter(|(_, line)| line.starts_with("  contend ")) {
+            let line = line.trim_end_matches(")]").trim_end_matches('"').replace("\\\"", "\"");
+            seen += 1;
+            if line.chars().count() > 80 {
+                problems.push(format!("{}:{}: {} characters", shown(&path), at + 1, line.chars().count()));
+            }
+        }
+    }
+    assert!(seen > 50, "only {seen} examples were found");
+    assert_none(problems);
+}
+
 /// Every test of a file with its modules, such as `tests::run::explain::an_error_is_explained`.
 fn tests_of(path: &Path) -> Vec<String> {
     let text = fs::read_to_string(path).expect("readable");

@@ -15,7 +15,7 @@ use std::path::Path;
 /// databases are shown side by side, table by table.
 #[derive(Parser)]
 #[command(after_help = "Examples:
-  contend measure app.db                          pages, free pages, log, tables, indexes
+  contend measure app.db                          pages, log, tables, indexes
   contend measure app.db postgres://me@host/app   the same tables in both
   contend measure --pid 4711                      memory of a process
 

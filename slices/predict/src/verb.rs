@@ -24,7 +24,7 @@ use std::path::PathBuf;
   contend predict results/sweep                2 and 4 times 16 clients
   contend predict results/sweep --at 24,48     these numbers of clients
   contend predict results/rates --bound 20ms   a study with an axis `rate`
-  contend predict results/sweep --carry-out    without syncs too: predicted, and then measured
+  contend predict results/sweep --carry-out    without syncs: and measures it
   contend run my-study.toml --set processors=1,2,3,4 --out results/processors
 
 Exit status: 0 something is predicted, 1 nothing is, 2 usage or environment, 130 stopped.")]

@@ -17,10 +17,10 @@ use std::fmt::Write as _;
   contend explain SQLITE_BUSY_SNAPSHOT
   contend explain 40P01
   contend explain 'ERROR 1205 (HY000): Lock wait timeout exceeded'
-  contend explain HTTP 503              # 522 alone is an error of SQLite, too: all meanings are printed
-  contend explain MariaDB 1290          # only what this product means by the number
+  contend explain HTTP 503       # 522 alone is an error of SQLite, too
+  contend explain MariaDB 1290   # only what this product means by it
 
-`contend list outcomes PATTERN` searches all codes.")]
+Of a number alone all meanings are printed. `contend list outcomes PATTERN` searches all codes.")]
 pub(super) struct ExplainArgs {
     /// The message as a program printed it; a code, its name or number; or an outcome such as `unknown`
     #[arg(required = true, allow_hyphen_values = true)]

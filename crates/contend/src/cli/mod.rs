@@ -55,10 +55,10 @@ const WORKER_VERB: &str = "worker";
 struct Contend;
 
 const EXAMPLES: &str = "Examples:
-  contend run                           16 processes with WordPress's work on one
-                                        SQLite file, in about a minute
+  contend run                           16 processes with WordPress's work on
+                                        one SQLite file, in about a minute
   contend run wordpress --full          every setting, both profiles, 12 rounds
-  contend run wordpress --as-published  the original's settings and counting, in Rust
+  contend run wordpress --as-published  the original's arms and rounds, in Rust
                                         (in PHP: --driver mysql-on-sqlite)
   contend run --contender sqlite:journal_mode=wal,synchronous=off
                                         with one more contender

@@ -29,9 +29,9 @@ use std::sync::atomic::Ordering;
   contend run wordpress --set profile=public --rounds 6
   contend run wordpress --until 'ratio within 5 %'
   contend run wordpress --set synchronous=full,normal --only '*FULL*'
-  contend run wordpress --rate 500          open loop: 500 arrivals per second, however long they take
+  contend run wordpress --rate 500          open loop: 500 arrivals per second
   contend run my-study.toml --out results/mine
-  contend run my-study.toml --set part=a,b  only these parts of a study that has several
+  contend run my-study.toml --set part=a,b  only these parts of a study
   contend run --resume results/mine         continue an interrupted run")]
 pub(super) struct RunArgs {
     #[command(flatten)]

@@ -53,12 +53,14 @@ pub fn quoted(word: &str) -> String {
 }
 
 /// How standard output is written: on a terminal as wide as that, and coloured unless the user does not want it
-/// (<https://no-color.org>); into a pipe as into a file.
+/// (<https://no-color.org>); into a pipe as into a file, or as wide as COLUMNS says.
 pub fn style() -> Style {
     let wanted = std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty());
-    match columns(std::io::stdout()) {
-        Some(columns) => Style::terminal(columns, wanted),
-        None => Style::FILE,
+    let asked = || std::env::var("COLUMNS").ok()?.parse().ok();
+    match (columns(std::io::stdout()), asked()) {
+        (Some(columns), _) => Style::terminal(columns, wanted),
+        (None, Some(columns)) => Style::terminal(columns, false),
+        (None, None) => Style::FILE,
     }
 }
 

@@ -21,7 +21,7 @@ use std::time::Duration;
 /// Carry out the same operations on several engines and compare the results
 #[derive(Parser)]
 #[command(after_help = "Examples:
-  contend verify bank                        the same transfers on every engine that is installed")]
+  contend verify bank     the same transfers on every installed engine")]
 pub(super) struct VerifyArgs {
     /// A built-in workload (see `contend list workloads`) or the path of a workload file
     #[arg(value_hint = ValueHint::AnyPath)]
