@@ -141,6 +141,10 @@ func (c *conn) keeping() context.Context {
 }
 
 func (c *conn) prepare(ctx context.Context, sql string) (*stmt, error) {
+	bound := c.context
+	if sql == rollback {
+		ctx, bound = context.WithoutCancel(ctx), context.WithoutCancel(bound)
+	}
 	var inner driver.Stmt
 	var err error
 	if preparer, ok := c.Conn.(driver.ConnPrepareContext); ok {
@@ -151,10 +155,7 @@ func (c *conn) prepare(ctx context.Context, sql string) (*stmt, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &stmt{context: c.context, inner: inner, library: c.library}
-	if sql == rollback {
-		s.context = context.Background()
-	}
+	s := &stmt{context: bound, inner: inner, library: c.library}
 	var queries, executes bool
 	s.query, queries = inner.(driver.StmtQueryContext)
 	s.exec, executes = inner.(driver.StmtExecContext)
