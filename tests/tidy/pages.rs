@@ -126,6 +126,19 @@ fn pages_are_wrapped() {
     assert_none(problems);
 }
 
+/// A row that is wrapped is none: its other lines are shown as text below the table.
+#[test]
+fn rows_of_tables_are_whole() {
+    let mut problems = vec![];
+    for (path, text) in pages() {
+        let is_cut = |line: &str| line.trim().starts_with('|') && !line.trim().ends_with('|');
+        for (number, _) in prose(&text).filter(|(_, line)| is_cut(line)) {
+            problems.push(format!("{}:{number}: the row of a table goes on in another line", shown(&path)));
+        }
+    }
+    assert_none(problems);
+}
+
 /// Examples of `--help` stand on lines of their own, which a terminal of 80 columns would break.
 #[test]
 fn examples_of_help_fit_a_narrow_terminal() {

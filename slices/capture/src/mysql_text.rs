@@ -200,8 +200,10 @@ impl Words {
             [b"table", b"index", b"unique", b"fulltext", b"spatial", b"view", b"temporary", b"sequence"];
         let of = if self.at(1) == b"or" { 3 } else { 1 };
         if !self.is_script && matches!(self.at(0), b"create" | b"alter") && WITHOUT.contains(&self.at(of)) {
-            // A table of another server has its address.
-            return self.all.iter().any(|word| word == b"connection");
+            // A table of another server has its address, for some engines in a comment or an option.
+            let is = |known: &[&[u8]]| self.all.iter().any(|word| known.contains(&word.as_slice()));
+            let is_elsewhere = is(&[b"comment", b"option_list"]) && has(lower, b"password");
+            return is(&[b"connection"]) || is_elsewhere || has(lower, b"password('") || has(lower, b"password(\"");
         }
         let may_have =
             if self.is_script { self.all.iter().any(|word| IN.contains(&&word[..])) } else { IN.contains(&self.at(0)) };
@@ -402,6 +404,8 @@ mod tests {
             "CREATE TABLE t (a int) ENGINE=FEDERATED CONNECTION='mysql://u:secret@h/d/t'",
             "BEGIN; CREATE USER eve IDENTIFIED BY 'secret'",
             "PREPARE s FROM 'CREATE USER eve IDENTIFIED BY ''secret'''",
+            "CREATE TABLE t (a int) ENGINE=SPIDER COMMENT='user \"u\", password \"secret\"'",
+            "CREATE VIEW v AS SELECT PASSWORD('secret')",
         ] {
             assert!(!full(sql, USUAL).contains("secret") && !hashed(sql, USUAL).contains("secret"), "{sql}");
         }

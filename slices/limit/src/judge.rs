@@ -43,7 +43,7 @@ pub struct Backlog {
     pub thirds: Option<Thirds>,
     /// Operations that were due and not started.
     pub unsent: u64,
-    /// Number of them that may be so: one for each client, and no more than the strictest bound may leave out.
+    /// Most operations that may wait: one for each client, and no more than the strictest bound may leave out.
     pub room: f64,
     pub rate_per_s: f64,
 }

@@ -104,7 +104,8 @@ pub fn look(record: &Record, arm: usize, Sought { bounds, of, reference, process
     probe.used = Some(Busy { checkpoints: log.checkpoints, ..used(&record.run, trial, &tally, &writes) });
     let counts = tally.counts(|_| true);
     let beyond = bounds.iter().filter_map(|bound| bound.metric.quantile()).map(|(_, of, _)| 1.0 - of.fraction());
-    let beyond = beyond.fold(1.0, f64::min);
+    // The longest of all leaves out none, and would allow no operation that was due in the last moment.
+    let beyond = beyond.filter(|part| *part > 0.0).fold(1.0, f64::min);
     let backlog = Backlog {
         // A closed loop has no backlog: its operations are due when their clients are free.
         thirds: probe.thirds.filter(|_| load.rate_per_s.is_some()),

@@ -189,6 +189,7 @@ impl Search {
     /// Lower rates would need a longer window than there is: fewer operations count than was known.
     pub fn not_below(&mut self, lowest: f64) {
         (self.lowest, self.lower) = (self.lowest.max(lowest), self.lower.max(lowest));
+        self.upper = self.upper.max(self.lower * STEP);
     }
 
     /// The next rate, or the end.

@@ -90,13 +90,13 @@ fn assign_number(tr: &mut Tr, column: &Column, number: Number) -> R<Val> {
     }
 }
 
-/// All integers are below.
+/// Every integer of SQLite is smaller.
 const INTEGERS_END: f64 = 9_223_372_036_854_775_808.0;
 
 /// Digits of a real that PostgreSQL's own conversion to a decimal number keeps.
 const DIGITS_KEPT: usize = 15;
 
-/// Fewest decimal digits of which a real is read again.
+/// Number of digits in the shortest text that is read as this real.
 fn digits(number: f64) -> usize {
     format!("{number:e}").bytes().take_while(|byte| *byte != b'e').filter(u8::is_ascii_digit).count()
 }

@@ -202,10 +202,10 @@ fn identifier<'a>(tr: &mut Tr<'a>, token: &'a str) -> R<Val> {
         tr.place.token = token;
         return joins::mixed_column(tr, both);
     }
-    if let Some(found) = tr.find(None, &name)? {
-        if found.scope + 1 < tr.known.scopes.len() && tr.known.alias(&name).is_some() {
-            return no(Id::AliasInExpression, token, "the name of a result, and of a column of an outer query");
-        }
+    // The name of a result comes before a column of an outer query.
+    let found = tr.find(None, &name)?;
+    let found = found.filter(|found| found.scope + 1 == tr.known.scopes.len() || tr.known.alias(&name).is_none());
+    if let Some(found) = found {
         let upsert = tr.place.upsert.is_some();
         tr.place.token = token;
         return columns::write_column(tr, &found, upsert);

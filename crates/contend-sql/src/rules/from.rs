@@ -271,7 +271,9 @@ fn write_table<'a>(tr: &mut Tr<'a>, table: &'a SelectTable<'a>, next: &mut usize
             tr.name(&name)
         }
         (None, SelectTable::Table(table, alias, _)) => {
-            let known = match &tr.known.scopes[here].sources[*next - 1].columns {
+            let columns = &tr.known.scopes[here].sources[*next - 1].columns;
+            let is_query = matches!(columns, Columns::Query(_));
+            let known = match columns {
                 Columns::Table(table) => table.name.as_str().into(),
                 // In the spelling of its definition.
                 Columns::Query(_) => {
@@ -281,7 +283,7 @@ fn write_table<'a>(tr: &mut Tr<'a>, table: &'a SelectTable<'a>, next: &mut usize
                 }
             };
             tr.name(&known)?;
-            if alias.is_some() {
+            if alias.is_some() || is_query && *known != *name {
                 tr.put(" AS ");
                 tr.name(&name)?;
             }

@@ -36,7 +36,10 @@ pub(crate) fn select<'a>(
     let windows_before = tr.out.fired & (1 << Id::Windows as u8);
     tr.put(if distinct && !by_group { "SELECT DISTINCT " } else { "SELECT " });
     let mut outputs = Vec::new();
+    // Names of results mean nothing in the list itself.
+    let named = std::mem::take(&mut tr.known.scopes.last_mut().expect("pushed by core").results);
     grouped(tr, |tr| results(tr, (columns, &tags, &extra), distinct, collect, &mut outputs))?;
+    tr.known.scopes.last_mut().expect("pushed by core").results = named;
     tr.put(&extra.result);
     tables_and_condition(tr, from.as_ref(), *where_clause, &extra.condition)?;
     if by_group {
@@ -409,8 +412,8 @@ fn made_of(expr: &Expr, listed: &impl Fn(&Expr) -> bool, depth: u8) -> bool {
         }
 }
 
-/// The argument of the only min() or max() in a select list, and whether it is max(). With another one anywhere, SQLite takes the
-/// row of the last.
+/// The argument of the only min() or max() in a select list, and whether it is max(). With a different one anywhere, SQLite
+/// takes the row of the last.
 fn only_extreme<'a>(
     columns: &'a [ResultColumn<'a>],
     order: &'a [SortedColumn<'a>],
@@ -420,7 +423,9 @@ fn only_extreme<'a>(
         ResultColumn::Expr(expr, _) => Some(expr),
         _ => None,
     });
-    if results.chain(order.iter().map(|term| &term.expr)).map(extremes).sum::<usize>() > 1 {
+    let mut all = vec![];
+    results.chain(order.iter().map(|term| &term.expr)).for_each(|expr| extremes(expr, &mut all));
+    if all.windows(2).any(|pair| pair[0] != pair[1]) {
         return None;
     }
     let mut found = None;
@@ -440,16 +445,17 @@ fn only_extreme<'a>(
     found.filter(|_| having.is_none())
 }
 
-/// Number of min() and max() of one argument in an expression.
-fn extremes(expr: &Expr) -> usize {
-    let (mut rest, mut count) = (vec![expr], 0);
+/// Adds each min() and max() of one argument in an expression.
+fn extremes<'a, 'b>(expr: &'b Expr<'a>, found: &mut Vec<&'b Expr<'a>>) {
+    let mut rest = vec![expr];
     while let Some(expr) = rest.pop() {
-        if let Expr::FunctionCall { name, args: Some([_]), .. } = expr {
-            count += usize::from(["min", "max"].iter().any(|known| name.0.eq_ignore_ascii_case(known)));
+        if let Expr::FunctionCall { name, args: Some([_]), .. } = expr
+            && ["min", "max"].iter().any(|known| name.0.eq_ignore_ascii_case(known))
+        {
+            found.push(expr);
         }
         rest.extend(parts(expr));
     }
-    count
 }
 
 /// The result column that a number in GROUP BY refers to.

@@ -75,10 +75,12 @@ pub(crate) fn create_table_as<'a>(tr: &mut Tr<'a>, created: Created<'a>, select:
     tr.name(&plain(name.name.0))?;
     tr.either("", " ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin");
     // MariaDB takes constraints and defaults over from the columns of a query, but not from those of a union.
-    tr.either(" AS ", " AS (");
+    tr.either(" AS ", " AS SELECT * FROM (");
     tr.query(select, Wanted::Columns)?;
     if !tr.postgres {
-        tr.put(") UNION ALL SELECT ");
+        // Without LIMIT it would leave out the order.
+        tr.put(if select.order_by.is_some() && select.limit.is_none() { " LIMIT 9223372036854775807" } else { "" });
+        tr.put(") AS contend_rows UNION ALL SELECT ");
         tr.list(outputs.iter(), |tr, _| {
             tr.put("NULL");
             Ok(())

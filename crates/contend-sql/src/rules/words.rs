@@ -97,26 +97,36 @@ pub(crate) fn instr<'a>(tr: &mut Tr<'a>, text: &'a Expr<'a>, part: &'a Expr<'a>)
 pub(crate) fn text_replaced<'a>(tr: &mut Tr<'a>, text: &'a Expr<'a>, from: &'a Expr<'a>, to: &'a Expr<'a>) -> R<Val> {
     let may_be_null = tr.probe(to)?.nullable;
     let is_text = matches!(bare(from), Expr::Literal(Literal::String(text)) if !plain(text).is_empty());
-    if may_be_null && !is_text {
-        return no(Id::Functions, "replace", "replace() of a text that may be empty by one that may be NULL");
-    }
+    // SQLite replaces an empty text by nothing, not even by NULL.
+    let replacement = |tr: &mut Tr<'a>| -> R<Val> {
+        let is_guarded = may_be_null && !is_text;
+        if is_guarded {
+            tr.put("CASE WHEN ");
+            let start = tr.at();
+            arithmetic::text_operand(tr, from)?;
+            tr.wrap(start, "(", ") = '' THEN '' ELSE ");
+        }
+        let value = arithmetic::text_operand(tr, to)?;
+        tr.put(if is_guarded { " END" } else { "" });
+        Ok(value)
+    };
     // MariaDB does not evaluate the replacement if nothing is found.
     let twice = !tr.postgres && may_be_null;
     if twice {
         tr.put("CASE WHEN ");
         let start = tr.at();
-        arithmetic::text_operand(tr, to)?;
+        replacement(tr)?;
         tr.wrap(start, "(", ") IS NOT NULL THEN ");
     }
     let start = tr.at();
     let value = texts::replaced_operand(tr, text)?;
     tr.put(", ");
-    let from = arithmetic::text_operand(tr, from)?;
+    let pattern = arithmetic::text_operand(tr, from)?;
     tr.put(", ");
-    let to = arithmetic::text_operand(tr, to)?;
+    let to = replacement(tr)?;
     tr.wrap(start, "replace(", ")");
     tr.put(if twice { " END" } else { "" });
-    let nullable = value.nullable || from.nullable || to.nullable;
+    let nullable = value.nullable || pattern.nullable || to.nullable;
     Ok(Val { nullable, bytewise: value.bytewise, ..plain_result(value, Ty::Text) })
 }
 

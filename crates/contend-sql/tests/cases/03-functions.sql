@@ -988,3 +988,13 @@ SELECT json_array((json_array(1))), json_object('k', (json('[2]')));
 
 --! case 56qb adversarial: JSON that CASE passes on
 SELECT json_array(CASE WHEN 1 THEN json_array(1) END);
+
+--! case 49qb adversarial: replace() with parameters
+CREATE TABLE t (a TEXT);
+INSERT INTO t VALUES ('abcabc'), (NULL), ('');
+--! params 'b', 'xy'
+SELECT replace(a, ?1, ?2) FROM t;
+--! params '', NULL
+SELECT replace(a, ?1, ?2) FROM t;
+--! params 'b', NULL
+SELECT replace(a, ?1, ?2) FROM t;

@@ -674,3 +674,20 @@ WITH Foo AS (SELECT 1 AS x) SELECT x FROM foo;
 CREATE TABLE t (name TEXT, a INTEGER, b INTEGER);
 INSERT INTO t VALUES ('x', 1, 1), ('y', 2, 2);
 SELECT name, max(a), 1 + min(b) FROM t;
+
+--! case 71qc adversarial: A query of WITH in another spelling, with its name before a column
+WITH Foo AS (SELECT 1 AS x) SELECT foo.x FROM foo ORDER BY x;
+
+--! case 61qd adversarial: A column of an outer query in a list that has its name for a result
+CREATE TABLE t (a INTEGER, x INTEGER);
+CREATE TABLE u (b INTEGER);
+INSERT INTO t VALUES (1, 3), (2, 9);
+INSERT INTO u VALUES (7);
+SELECT a, (SELECT x + b AS x FROM u LIMIT 1) FROM t;
+
+--! case 66qb adversarial: The same max() twice
+CREATE TABLE t (name TEXT, g INTEGER, a INTEGER);
+INSERT INTO t VALUES ('x', 1, 1), ('y', 1, 2), ('z', 2, 3);
+SELECT name, max(a), max(a) + 1 FROM t;
+--! ordered
+SELECT name, max(a) FROM t GROUP BY g ORDER BY max(a) DESC;

@@ -789,3 +789,10 @@ INSERT INTO u VALUES (NULL, 3);
 INSERT INTO u (b) VALUES (4);
 --! ordered
 SELECT a, typeof(a), b FROM u ORDER BY a, b;
+
+--! case 90qb adversarial: CREATE TABLE AS of WITH, and of an order
+CREATE TABLE t (a INTEGER NOT NULL);
+INSERT INTO t VALUES (1), (3), (2);
+CREATE TABLE u AS WITH c AS (SELECT a FROM t) SELECT a FROM c ORDER BY a DESC;
+INSERT INTO u VALUES (NULL);
+SELECT a FROM u;

@@ -160,12 +160,13 @@ impl Proofs {
     }
 
     /// Adds a proof. Of two with the same subject and machine the one with the lower tier stays: a loss was seen once. Of equal
-    /// tiers one with failures of unordered names stays, then the one with more power cuts, then the later.
+    /// tiers one with failures of unordered names stays, then one that tried them often enough, then the one with more power cuts, then
+    /// the later.
     pub fn add(&mut self, new: Proof) {
         let same = |old: &Proof| old.subject == new.subject && old.found.machine == new.found.machine;
         let rank = |found: &ProofResult| {
             let tries_names = found.posix >= CUTS_MIN;
-            let by_cuts = (!tries_names, found.posix_bad == 0, std::cmp::Reverse(found.power));
+            let by_cuts = (found.posix_bad == 0, !tries_names, std::cmp::Reverse(found.power));
             (std::cmp::Reverse(found.models), found.reached, by_cuts)
         };
         match self.proof.iter_mut().find(|old| same(old)) {

@@ -116,7 +116,7 @@ pub fn filled_in(source: &Source, set: &[(String, String)]) -> Result<Source> {
     let texts = file.iter_mut().filter(|(key, _)| !["variable", "secret"].contains(&key.get()));
     texts.for_each(|(_, item)| fills.visit_item_mut(item));
     let Some(name) = fills.unknown else { return Ok(Source::new(source.name.clone(), file.to_string())) };
-    let at = source.text.find(&format!("${{{name}")).unwrap_or(0);
+    let at = [format!("${{{name}}}"), "${".to_string()].iter().find_map(|text| source.text.find(text)).unwrap_or(0);
     let line = source.text[..at].matches('\n').count() + 1;
     match secret.contains_key(&name) {
         true => bail!("{}:{line}: `{name}` is a [secret]: write {{secret.{name}}}, in a request", source.name),

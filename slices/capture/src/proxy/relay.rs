@@ -2,7 +2,7 @@
 
 use super::door::{Door, Said, Stream, Target};
 use super::spoken::{Begun, Conversation, Pen};
-use super::writer::{FREE_MAX, Writers, now_ns};
+use super::writer::{Writers, free_max, now_ns};
 use super::{mysql, postgres};
 use anyhow::{Context, Result};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -20,13 +20,13 @@ const CONNECTIONS_MAX: usize = 1_000;
 
 /// Raises this process's limit of open files as far as it may; returns how many connections are possible.
 fn connections_max() -> usize {
-    const OTHER_FILES: u64 = 64 + FREE_MAX as u64;
+    const OTHER_FILES: u64 = 64;
     const FILES: u64 = 3;
     let limit = getrlimit(Resource::Nofile);
     // If it cannot be raised, the lower one counts.
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
     let files = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
-    let possible = usize::try_from(files.saturating_sub(OTHER_FILES) / FILES);
+    let possible = usize::try_from(files.saturating_sub(OTHER_FILES + free_max() as u64) / FILES);
     possible.unwrap_or(usize::MAX).min(CONNECTIONS_MAX)
 }
 

@@ -5,6 +5,7 @@ use crate::manifest::{Values, random_key};
 use anyhow::{Context, Result};
 use contend_interpose::format::{MAGIC, VERSION, header, kind, record, value};
 use contend_interpose::hash;
+use rustix::process::{Resource, getrlimit};
 use rustix::time::{ClockId, clock_gettime};
 use std::collections::{HashMap, HashSet};
 use std::fs::{File, OpenOptions};
@@ -17,8 +18,11 @@ use std::sync::{Mutex, PoisonError};
 /// Bytes that are written before the next regular write.
 const BUFFER_MAX: usize = 64 << 10;
 
-/// Segments without a client that stay open.
-pub const FREE_MAX: usize = 256;
+/// Most segments without a client that stay open: at most a quarter of the files that may be open.
+pub fn free_max() -> usize {
+    const FREE_MAX: u64 = 256;
+    getrlimit(Resource::Nofile).current.map_or(FREE_MAX, |files| FREE_MAX.min(files / 4)) as usize
+}
 
 /// The capture's clock.
 pub fn now_ns() -> u64 {
@@ -81,7 +85,7 @@ impl Writers {
     pub fn give_back(&self, mut writer: Writer) {
         writer.flush();
         let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
-        if free.values().map(Vec::len).sum::<usize>() >= FREE_MAX
+        if free.values().map(Vec::len).sum::<usize>() >= free_max()
             && let Some(program) = free.keys().next().copied()
         {
             free.remove(&program);
