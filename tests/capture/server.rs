@@ -359,7 +359,8 @@ fn limited(command: &Command) -> Command {
 
 #[test]
 fn a_client_beyond_the_most_connections_is_refused_and_said() {
-    const MOST: usize = (154 - 64) / 3;
+    // A quarter of the files may be those of segments without a client.
+    const MOST: usize = (154 - 64 - 154 / 4) / 3;
     let stage = Stage::start();
     let capture = Capture::start(limited(&stage.command(&[])));
     let login = || {

@@ -34,6 +34,18 @@ pub enum Began {
     Unseen,
 }
 
+impl Began {
+    pub fn word(self) -> &'static str {
+        match self {
+            Began::Alone => "none",
+            Began::By(Begin::Deferred) => "deferred",
+            Began::By(Begin::Immediate) => "immediate",
+            Began::By(Begin::Exclusive) => "exclusive",
+            Began::Unseen => "unseen",
+        }
+    }
+}
+
 #[derive(Debug, Clone)]
 pub struct Transaction {
     pub connection: u64,

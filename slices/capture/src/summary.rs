@@ -2,8 +2,8 @@
 
 use crate::gaps::note_text;
 use crate::manifest::{self, Content, Manifest};
-use crate::program::{Began, End, Group, Shapes, Transaction, groups, transactions};
-use crate::sql::{Begin, Does, Shape};
+use crate::program::{End, Group, Shapes, Transaction, groups, transactions};
+use crate::sql::{Does, Shape};
 use crate::statement::{pragma, tokens};
 use crate::trace::{Connection, Trace};
 use clap::ValueEnum;
@@ -236,7 +236,7 @@ impl<'m> Known<'m> {
         times.sort_unstable();
         let calls = || all.iter().flat_map(|transaction| &transaction.calls).map(|&i| &self.trace.calls[i]);
         Kind {
-            begin: begin_word(group.began),
+            begin: group.began.word(),
             writes: group.writes,
             count,
             share: count as f64 / operations.max(1) as f64,
@@ -484,16 +484,6 @@ fn setting(text: &str) -> Option<(String, String)> {
     };
     let is_setting = !value.is_empty() && !NONE.contains(&name.as_str());
     is_setting.then(|| (name.clone(), format!("pragma {name} = {value}")))
-}
-
-pub fn begin_word(began: Began) -> &'static str {
-    match began {
-        Began::Alone => "none",
-        Began::By(Begin::Deferred) => "deferred",
-        Began::By(Begin::Immediate) => "immediate",
-        Began::By(Begin::Exclusive) => "exclusive",
-        Began::Unseen => "unseen",
-    }
 }
 
 fn quantile(sorted: &[u64], share: f64) -> u64 {

@@ -1,5 +1,6 @@
 //! What failed in a probe, in words: codes with counts, and the beginning of a service's answers.
 
+use crate::bound::Bound;
 use crate::saved::Probe;
 use anyhow::Result;
 use contend::analysis::messages::Message;
@@ -9,10 +10,19 @@ use contend::record::store::Record;
 use contend_stats::harmless::harmless;
 use contend_stats::precision::counted;
 
+/// Failed operations that are no chance.
+pub const FAILURES_MIN: f64 = 3.0;
 /// Most kinds of failures that are named.
 const KINDS: usize = 3;
 /// Most characters of an answer.
 const CHARS_MAX: usize = 80;
+
+/// The share of operations that failed, if a probe missed this bound on it by more than chance.
+pub fn missed(probe: &Probe, (at, bound): (usize, &Bound)) -> Option<f64> {
+    let share = probe.values.get(at).copied().filter(|_| bound.is_of_failures())?;
+    let committed = probe.committed_per_s * probe.window_ns as f64 / 1e9;
+    (share * committed >= FAILURES_MIN * (1.0 - share)).then_some(share)
+}
 
 /// The failures of the only trial of a record, the most frequent first: `HTTP 503 Service Unavailable (412 times): busy`. Empty
 /// without one. Operations that never began are the backlog.

@@ -186,10 +186,14 @@ impl Search {
         }
     }
 
-    /// Lower rates would need a longer window than there is: fewer operations count than was known.
-    pub fn not_below(&mut self, lowest: f64) {
+    /// Lower rates would need a longer window than there is: fewer operations count than was known. Whether this one is lower.
+    pub fn not_below(&mut self, lowest: f64, tried: f64) -> bool {
+        if tried >= lowest {
+            return false;
+        }
         (self.lowest, self.lower) = (self.lowest.max(lowest), self.lower.max(lowest));
         self.upper = self.upper.max(self.lower * STEP);
+        true
     }
 
     /// The next rate, or the end.

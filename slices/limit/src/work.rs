@@ -4,7 +4,7 @@ mod afford;
 
 use crate::beyond;
 use crate::bound::Bound;
-use crate::failures::advised;
+use crate::failures::{FAILURES_MIN, advised, missed};
 use crate::floor::Floor;
 use crate::judge::Verdict;
 use crate::limiter::{Suspected, suspected};
@@ -31,8 +31,6 @@ const WINDOW_NS_MAX: u64 = 30_000_000_000;
 const LOWEST_PER_S: f64 = 0.1;
 /// Surplus of operations over those that a quantile needs, because arrivals are random.
 const SPARE: f64 = 1.15;
-/// Failed operations that are no chance.
-const FAILURES_MIN: f64 = 3.0;
 
 /// Which suspects are relaxed. A budget decides in which rounds; without one it is every round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -237,8 +235,7 @@ impl<'w> Work<'w> {
         {
             self.keep(arm, probe);
             let lowest = self.lowest(arm);
-            if let Some(search) = self.search.as_mut().filter(|_| self.of.is_rate() && tried < lowest) {
-                search.not_below(lowest);
+            if self.of.is_rate() && self.search.as_mut().is_some_and(|search| search.not_below(lowest, tried)) {
                 return false;
             }
             self.ask(arm, Some(tried));
@@ -264,9 +261,7 @@ impl<'w> Work<'w> {
         if let Some(floor) = self.floor.as_ref().filter(|floor| floor.bound == at) {
             return Some(floor.share);
         }
-        let share = probe.values.get(at).copied().filter(|_| self.bounds[at].is_of_failures())?;
-        let committed = probe.committed_per_s * probe.window_ns as f64 / 1e9;
-        (share * committed >= FAILURES_MIN * (1.0 - share)).then_some(share)
+        missed(probe, (at, &self.bounds[at]))
     }
 
     /// Whether a longer window would have more observations than these; if so, it is used from now on.

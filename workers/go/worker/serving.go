@@ -146,7 +146,7 @@ func (s *serving) close(within time.Duration) error {
 			s.handler.interrupt()
 			return false
 		}
-		_ = s.http.Close()
+		s.endConnections()
 		return s.handler.connected() == 0
 	})
 	if !ended {
@@ -154,6 +154,15 @@ func (s *serving) close(within time.Duration) error {
 	}
 	s.closeDatabase()
 	return nil
+}
+
+// endConnections closes all, those with an answer that is still to be sent last.
+func (s *serving) endConnections() {
+	const sending = 200 * time.Millisecond
+	ctx, cancel := context.WithTimeout(context.Background(), sending)
+	defer cancel()
+	_ = s.http.Shutdown(ctx)
+	_ = s.http.Close()
 }
 
 // await polls until the condition holds; false: not within the time.

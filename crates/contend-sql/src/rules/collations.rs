@@ -4,6 +4,7 @@
 //! side of `||`, or in a condition of CASE. The first one counts. An expression without COLLATE is compared by bytes,
 //! even if it consists of columns that ignore case; only CAST and unary `+` keep a column's collation.
 
+use crate::catalogue;
 use crate::emit::Tr;
 use crate::parse::tree::{Expr, Literal, Operator, UnaryOperator};
 use crate::refuse::{R, no};
@@ -11,6 +12,15 @@ use crate::rules::Id;
 use crate::rules::compare::{FOLD_MARIADB, FOLD_POSTGRES};
 use crate::rules::literals::{bare, parts};
 use crate::types::{Collation, Number, Ty, Val, number_literal};
+
+/// Writes a value that has its collation from COLLATE.
+pub(crate) fn with_collation<'a>(tr: &mut Tr<'a>, inner: &'a Expr<'a>, name: &str) -> R<Val> {
+    let mut value = tr.expr(inner, Ty::Text)?;
+    value.collation = catalogue::collation(name)?;
+    value.collation_explicit = true;
+    tr.fire(Id::Collation);
+    Ok(value)
+}
 
 /// A COLLATE inside an expression, as it applies to the whole.
 pub(crate) enum Said<'a> {

@@ -70,7 +70,7 @@ fn written<'a>(tr: &mut Tr<'a>, expr: &'a Expr<'a>, want: Ty) -> R<Val> {
             choices::case(tr, *base, when_then_pairs.iter().map(|(when, then)| (when, then)), *else_expr, want)
         }
         Expr::Cast { expr, type_name } => casts::cast(tr, expr, type_name.as_ref()),
-        Expr::Collate(inner, name) => with_collation(tr, inner, name),
+        Expr::Collate(inner, name) => collations::with_collation(tr, inner, name),
         Expr::Exists(select) => {
             tr.put("EXISTS (");
             tr.subquery(select)?;
@@ -118,15 +118,6 @@ fn named<'a>(tr: &mut Tr<'a>, expr: &'a Expr<'a>) -> R<Val> {
         Expr::DoublyQualified(_, table, column) => qualified(tr, table.0, column.0),
         _ => no(Id::Syntax, "", "a name of a form that is not understood"),
     }
-}
-
-/// Writes a value that has a collation from COLLATE.
-pub(crate) fn with_collation<'a>(tr: &mut Tr<'a>, inner: &'a Expr<'a>, name: &str) -> R<Val> {
-    let mut value = tr.expr(inner, Ty::Text)?;
-    value.collation = crate::catalogue::collation(name)?;
-    value.collation_explicit = true;
-    tr.fire(Id::Collation);
-    Ok(value)
 }
 
 /// A query used as a value: its first row.

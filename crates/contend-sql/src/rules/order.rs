@@ -5,7 +5,7 @@ use crate::parse::tree::{Expr, Limit, ResultColumn, SortOrder, SortedColumn};
 use crate::parse::{LimitForm, limit_form};
 use crate::refuse::{R, no};
 use crate::rules::literals::{bare, literal_number, uncollated};
-use crate::rules::{Id, collations, columns, expr, tagged};
+use crate::rules::{Id, collations, columns, tagged};
 use crate::types::{Collation, Number, Strength, Ty, Val};
 
 pub(crate) fn order_term<'a>(
@@ -38,7 +38,7 @@ pub(crate) fn order_term<'a>(
             return no(Id::OrderBy, "COLLATE", "ORDER BY a result of SELECT DISTINCT with COLLATE");
         }
         let (from, qualify) = (tr.at(), std::mem::replace(&mut tr.place.qualify, true));
-        let value = expr::with_collation(tr, expr, name)?;
+        let value = collations::with_collation(tr, expr, name)?;
         tr.place.qualify = qualify;
         if is_position(&tr.out.sql[from..]) {
             return no(Id::OrderBy, "COLLATE", "ORDER BY a number with COLLATE");

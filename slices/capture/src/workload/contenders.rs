@@ -4,7 +4,7 @@ use crate::literal::text;
 use crate::manifest::Database;
 use crate::program::{Began, Group};
 use crate::statement::{pragma, tokens};
-use crate::summary::{Known, begin_word};
+use crate::summary::Known;
 use crate::trace::Connection;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -98,12 +98,12 @@ impl Settings {
     pub fn begun_as<'g>(self, groups: impl Iterator<Item = &'g Group>) -> Settings {
         let begins =
             groups.filter(|group| group.writes && matches!(group.began, Began::By(_))).map(|group| group.began);
-        Settings { begin: begins.min().map(begin_word), ..self }
+        Settings { begin: begins.min().map(Began::word), ..self }
     }
 
     /// The BEGIN of a writing transaction, if it is another one than that of these settings.
     pub fn other_begin(&self, group: &Group) -> Option<&'static str> {
-        let own = matches!(group.began, Began::By(_)).then(|| begin_word(group.began));
+        let own = matches!(group.began, Began::By(_)).then(|| group.began.word());
         own.filter(|_| own != self.begin)
     }
 
