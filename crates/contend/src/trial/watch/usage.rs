@@ -68,15 +68,17 @@ const READINGS_MAX: u32 = 20;
 
 /// Use of a server or a worker with all its processes.
 pub fn of_tree(first: u32) -> Usage {
+    // A process has the time of its children that have ended, and is read before the others: one that ends in between would
+    // be in neither. A list of processes may be short of some if another ends while it is read.
+    let mut before = of_ended(&tree(first));
     for _ in 1..READINGS_MAX {
         let processes = tree(first);
-        // A process has the time of its children that have ended, and is read before the others: one that ends in between
-        // would be in neither.
-        let before = of_ended(&processes);
         let usage = of_all(&processes);
-        if of_ended(&processes) == before {
+        let after = of_ended(&processes);
+        if after == before {
             return usage;
         }
+        before = after;
     }
     of_all(&tree(first))
 }
