@@ -235,11 +235,9 @@ impl<'w> Work<'w> {
         {
             self.keep(arm, probe);
             let lowest = self.lowest(arm);
-            if self.of.is_rate() && self.search.as_mut().is_some_and(|search| search.not_below(lowest, tried)) {
-                return false;
-            }
-            self.ask(arm, Some(tried));
-            return true;
+            let ends = |search: &mut Search| search.not_below(lowest, tried);
+            let is_below = self.of.is_rate() && self.search.as_mut().is_some_and(ends);
+            return (!is_below).then(|| self.ask(arm, Some(tried))).is_some();
         }
         let unmeasured = matches!(verdict, Some(Verdict::NotMeasured(_))).then(|| probe.why.clone());
         if let Some(why) = unmeasured.or_else(|| beyond::changed(&self.saved, &probe)) {

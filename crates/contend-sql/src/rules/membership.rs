@@ -61,21 +61,28 @@ pub(crate) fn in_list<'a>(tr: &mut Tr<'a>, lhs: &'a Expr<'a>, not: bool, items: 
         if !alike(l.ty, item_value.ty) {
             return no(Id::MixedComparison, "IN", format!("{} in a list with {}", l.ty.word(), item_value.ty.word()));
         }
-        if l.ty != item_value.ty && [l.ty, item_value.ty].contains(&Ty::Real) {
-            tr.fire(Id::IntegerWithReal);
-            let is_small = literal_number(item).is_some_and(|number| match number {
-                Number::Int(n) => (n as f64).abs() < compare::EXACT,
-                Number::Real(n) => n.abs() < compare::EXACT,
-            });
-            if tr.postgres && tr.input.options.pack && !(is_small || l.narrow || item_value.narrow) {
-                return no(Id::IntegerWithReal, "IN", "integers in a list with reals; write comparisons with OR");
-            }
-        }
+        integer_with_real(tr, (l, item_value), item)?;
         tr.wrap(from, before, after);
         Ok(())
     })?;
     tr.put(")");
     Ok(Val { nullable, ..Val::of(Ty::Bool).with(Strength::Comparison) })
+}
+
+/// Refuses an integer and a real in IN, of which the server would make doubles, where that changes the integer.
+fn integer_with_real(tr: &mut Tr, (left, value): (Val, Val), item: &Expr) -> R<()> {
+    if left.ty == value.ty || ![left.ty, value.ty].contains(&Ty::Real) {
+        return Ok(());
+    }
+    tr.fire(Id::IntegerWithReal);
+    let is_small = literal_number(item).is_some_and(|number| match number {
+        Number::Int(n) => (n as f64).abs() < compare::EXACT,
+        Number::Real(n) => n.abs() < compare::EXACT,
+    });
+    if tr.postgres && tr.input.options.pack && !(is_small || left.narrow || value.narrow) {
+        return no(Id::IntegerWithReal, "IN", "integers in a list with reals; write comparisons with OR");
+    }
+    Ok(())
 }
 
 /// SQLite converts a list of one constant to `=`, so that its COLLATE counts.

@@ -14,36 +14,9 @@ pub(crate) fn order_term<'a>(
     columns: &'a [ResultColumn<'a>],
     distinct: bool,
 ) -> R<()> {
-    // Of several the outermost applies.
-    let collation = match bare(&term.expr) {
-        Expr::Collate(_, name) => Some(*name),
-        _ => None,
-    };
-    let within = uncollated(&term.expr);
-    let named = match literal_number(within) {
-        Some(Number::Int(n)) => {
-            match usize::try_from(n.saturating_sub(1)).ok().and_then(|i| Some((i, columns.get(i)?))) {
-                Some((i, ResultColumn::Expr(expr, _))) => Some((i, expr)),
-                _ => return no(Id::OrderBy, "ORDER", "ORDER BY a number that is not a column of the result"),
-            }
-        }
-        Some(_) => return no(Id::OrderBy, "ORDER", "ORDER BY a real number"),
-        None => match within {
-            Expr::Id(id) => tr.known.alias(&plain(id.0)),
-            _ => None,
-        },
-    };
-    if let (Some(name), Some((_, expr))) = (collation, named) {
-        if distinct {
-            return no(Id::OrderBy, "COLLATE", "ORDER BY a result of SELECT DISTINCT with COLLATE");
-        }
-        let (from, qualify) = (tr.at(), std::mem::replace(&mut tr.place.qualify, true));
-        let value = collations::with_collation(tr, expr, name)?;
-        tr.place.qualify = qualify;
-        if is_position(&tr.out.sql[from..]) {
-            return no(Id::OrderBy, "COLLATE", "ORDER BY a number with COLLATE");
-        }
-        return ordered(tr, from, value, term);
+    let named = named(tr, &term.expr, columns)?;
+    if let (Expr::Collate(_, collation), Some((_, expr))) = (bare(&term.expr), named) {
+        return order_collated(tr, term, (expr, collation), distinct);
     }
     let short = tr.input.text.len() <= crate::rules::literals::COMPARED_MAX;
     let listed = |expr: &Expr| short && columns.iter().any(|c| matches!(c, ResultColumn::Expr(e, _) if e == expr));
@@ -80,6 +53,41 @@ pub(crate) fn order_term<'a>(
         tr.out.sql.truncate(from);
         tr.put("(SELECT NULL)");
         return Ok(());
+    }
+    ordered(tr, from, value, term)
+}
+
+/// The result to which a term refers by its number or its name, also within COLLATE.
+fn named<'a>(tr: &Tr<'a>, term: &Expr<'a>, columns: &'a [ResultColumn<'a>]) -> R<Option<(usize, &'a Expr<'a>)>> {
+    let within = uncollated(term);
+    match (literal_number(within), within) {
+        (Some(Number::Int(n)), _) => {
+            match usize::try_from(n.saturating_sub(1)).ok().and_then(|i| Some((i, columns.get(i)?))) {
+                Some((i, ResultColumn::Expr(expr, _))) => Ok(Some((i, expr))),
+                _ => no(Id::OrderBy, "ORDER", "ORDER BY a number that is not a column of the result"),
+            }
+        }
+        (Some(_), _) => no(Id::OrderBy, "ORDER", "ORDER BY a real number"),
+        (None, Expr::Id(id)) => Ok(tr.known.alias(&plain(id.0))),
+        (None, _) => Ok(None),
+    }
+}
+
+/// A result under another collation. Of several the outermost applies.
+fn order_collated<'a>(
+    tr: &mut Tr<'a>,
+    term: &'a SortedColumn<'a>,
+    (expr, collation): (&'a Expr<'a>, &str),
+    distinct: bool,
+) -> R<()> {
+    if distinct {
+        return no(Id::OrderBy, "COLLATE", "ORDER BY a result of SELECT DISTINCT with COLLATE");
+    }
+    let (from, qualify) = (tr.at(), std::mem::replace(&mut tr.place.qualify, true));
+    let value = collations::with_collation(tr, expr, collation)?;
+    tr.place.qualify = qualify;
+    if is_position(&tr.out.sql[from..]) {
+        return no(Id::OrderBy, "COLLATE", "ORDER BY a number with COLLATE");
     }
     ordered(tr, from, value, term)
 }

@@ -36,10 +36,7 @@ pub(crate) fn select<'a>(
     let windows_before = tr.out.fired & (1 << Id::Windows as u8);
     tr.put(if distinct && !by_group { "SELECT DISTINCT " } else { "SELECT " });
     let mut outputs = Vec::new();
-    // Names of results mean nothing in the list itself.
-    let named = std::mem::take(&mut tr.known.scopes.last_mut().expect("pushed by core").results);
-    grouped(tr, |tr| results(tr, (columns, &tags, &extra), distinct, collect, &mut outputs))?;
-    tr.known.scopes.last_mut().expect("pushed by core").results = named;
+    grouped(tr, |tr| without_names(tr, |tr| results(tr, (columns, &tags, &extra), distinct, collect, &mut outputs)))?;
     tr.put(&extra.result);
     tables_and_condition(tr, from.as_ref(), *where_clause, &extra.condition)?;
     if by_group {
@@ -144,6 +141,14 @@ fn grouped<'a>(tr: &mut Tr<'a>, write: impl FnOnce(&mut Tr<'a>) -> R<()>) -> R<(
     write(tr)?;
     tr.known.scopes.last_mut().expect("a scope").checked = false;
     tr.place.grouping = outer;
+    Ok(())
+}
+
+/// Names of results mean nothing in the list itself.
+fn without_names<'a>(tr: &mut Tr<'a>, write: impl FnOnce(&mut Tr<'a>) -> R<()>) -> R<()> {
+    let names = std::mem::take(&mut tr.known.scopes.last_mut().expect("a scope").results);
+    write(tr)?;
+    tr.known.scopes.last_mut().expect("a scope").results = names;
     Ok(())
 }
 
