@@ -64,6 +64,16 @@ for note in ("alone", "it's 2"):
             db.execute("UPDATE account SET note = %s WHERE id = 6", (note,))
     except psycopg.errors.UniqueViolation:
         pass
+# The answer comes in the middle, and the server ignores the rest of the pipeline.
+try:
+    with db.pipeline():
+        divided = db.execute("SELECT 1 / (%s - id) FROM account WHERE id = 1", (1,))
+        try:
+            divided.fetchall()
+        except psycopg.errors.DivisionByZero:
+            db.execute("UPDATE account SET v = v + 1000 WHERE id = 5")
+except psycopg.errors.PipelineAborted:
+    pass
 # The single statement waits for the transaction, and comes after it.
 other = psycopg.connect(address, application_name="again", autocommit=True)
 db.autocommit = False

@@ -302,6 +302,52 @@ fn recursive_triggers_may_be_on_where_there_are_none() {
     }
 }
 
+/// A statement that is there already, and one between two of its rows.
+#[test]
+fn authorizers_and_interrupts_reach_statements_that_are_there() {
+    let script = "import sqlite3, sys\n\
+                  c = sqlite3.connect(sys.argv[1], isolation_level=None)\n\
+                  def run(call):\n\
+                  \x20   try: print(call())\n\
+                  \x20   except sqlite3.Error as e: print(e)\n\
+                  sql = 'SELECT x FROM t ORDER BY x'\n\
+                  c.execute('CREATE TABLE t (x INTEGER)')\n\
+                  c.executemany('INSERT INTO t VALUES (?)', [(n,) for n in range(9)])\n\
+                  run(lambda: c.execute(sql).fetchall())\n\
+                  c.set_authorizer(lambda *_: sqlite3.SQLITE_DENY)\n\
+                  run(lambda: c.execute(sql).fetchall())\n\
+                  c.set_authorizer(None)\n\
+                  rows = c.execute(sql)\n\
+                  run(lambda: next(rows))\n\
+                  c.interrupt()\n\
+                  run(lambda: list(rows))\n\
+                  run(lambda: c.execute(sql).fetchall())\n";
+    for stage in Stage::both() {
+        let (sqlite, shim) = both(&stage, &["python3", "-c", script], "");
+        assert!(sqlite.contains("not authorized\n") && sqlite.contains("interrupted\n"), "{sqlite}");
+        assert_eq!(shim, sqlite);
+    }
+}
+
+/// SQLite itself would read and write the local file, whose rows are on the server.
+#[test]
+fn a_database_in_memory_attaches_no_file() {
+    let script = "import sqlite3, sys\n\
+                  path = sys.argv[1]\n\
+                  sqlite3.connect(path).execute('CREATE TABLE t (x INTEGER)')\n\
+                  c = sqlite3.connect(':memory:', isolation_level=None)\n\
+                  for sql in 'VACUUM', \"ATTACH ':memory:' AS b\", f\"ATTACH '{path}' AS a\", f\"VACUUM INTO '{path}2'\":\n\
+                  \x20   try: print(c.execute(sql).fetchall())\n\
+                  \x20   except sqlite3.Error as e: print(e)\n\
+                  try: sqlite3.connect(f'file:{path}3?mode=rw', uri=True)\n\
+                  except sqlite3.Error as e: print(e)\n";
+    for stage in Stage::both() {
+        let (sqlite, shim) = both(&stage, &["python3", "-c", script], "");
+        assert_eq!(sqlite, "[]\n[]\n[]\n[]\nunable to open database file\n");
+        assert_eq!(shim, "[]\n[]\nnot authorized\nauthorization denied\nunable to open database file\n");
+    }
+}
+
 /// Debian's SQLite reads URIs whenever a name begins like one.
 #[test]
 fn names_are_uris_where_sqlite_reads_them_so() {

@@ -236,23 +236,24 @@ fn program_killed(stage: Stage) {
     nothing_is_lost(&stage, 4);
 }
 
-/// A way to the server that closes connections around every seventh COMMIT: before the server gets it, or before its
-/// answer arrives. Counts the cuts.
-fn cutting_proxy(server: u16, cuts: Arc<AtomicUsize>) -> u16 {
+/// Whether a connection is cut at these bytes of the client, and then whether the server still gets them.
+type Cut = dyn Fn(&[u8]) -> Option<bool> + Send + Sync;
+
+/// A way to the server that cuts connections.
+fn cutting_proxy(server: u16, cut: Arc<Cut>) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = listener.local_addr().expect("an address").port();
-    let commits = Arc::new(AtomicUsize::new(0));
     std::thread::spawn(move || {
         for client in listener.incoming().flatten() {
             let Ok(server) = TcpStream::connect(("127.0.0.1", server)) else { continue };
-            let (commits, cuts) = (Arc::clone(&commits), Arc::clone(&cuts));
-            std::thread::spawn(move || between(client, server, &commits, &cuts));
+            let cut = Arc::clone(&cut);
+            std::thread::spawn(move || between(client, server, &*cut));
         }
     });
     port
 }
 
-fn between(mut client: TcpStream, mut server: TcpStream, commits: &AtomicUsize, cuts: &AtomicUsize) {
+fn between(mut client: TcpStream, mut server: TcpStream, cut: &Cut) {
     let (mut answers, mut back) = (server.try_clone().expect("cloned"), client.try_clone().expect("cloned"));
     let returning = std::thread::spawn(move || {
         // Ends when either side is closed.
@@ -262,13 +263,9 @@ fn between(mut client: TcpStream, mut server: TcpStream, commits: &AtomicUsize, 
     let mut piece = [0; 65_536];
     while let Ok(count @ 1..) = client.read(&mut piece) {
         let piece = &piece[..count];
-        // A packet of MariaDB has its length before the text.
-        let is_commit = piece.windows(7).any(|word| word == b"COMMIT\0") || piece.ends_with(b"\x03COMMIT");
-        let number = if is_commit { commits.fetch_add(1, Relaxed) + 1 } else { 0 };
-        if is_commit && number.is_multiple_of(7) {
-            cuts.fetch_add(1, Relaxed);
+        if let Some(is_passed_on) = cut(piece) {
             let _ = client.shutdown(Shutdown::Both);
-            if number.is_multiple_of(2) {
+            if is_passed_on {
                 let _ = server.write_all(piece);
                 // The server carries it out before it notices the end.
                 std::thread::sleep(Duration::from_millis(20));
@@ -283,6 +280,42 @@ fn between(mut client: TcpStream, mut server: TcpStream, commits: &AtomicUsize, 
     let _ = returning.join();
 }
 
+/// A command through the shim whose server is at another port.
+fn through(stage: &Stage, port: u16, command: &[&str]) -> Command {
+    let dsn = stage.dsn().replace(&stage.server.port.to_string(), &port.to_string());
+    let mut all = vec!["shim", "--to", &dsn, "--"];
+    all.extend(command);
+    stage.place.bench.command(&all)
+}
+
+/// The connection is lost while a statement that failed is rolled back: the program knows only of the statement.
+#[test]
+fn a_commit_fails_if_the_connection_was_lost_after_another_statement_had_failed() {
+    const PROGRAM: &str = "
+import sqlite3, sys
+db = sqlite3.connect(sys.argv[1], isolation_level=None)
+if sys.argv[2:]:
+    db.execute('CREATE TABLE t (id INTEGER PRIMARY KEY)')
+    sys.exit()
+for sql in 'BEGIN', 'INSERT INTO t VALUES (1)', 'INSERT INTO t VALUES (1)', 'COMMIT':
+    try: db.execute(sql); print('done')
+    except sqlite3.Error as error: print(type(error).__name__)
+print(db.execute('SELECT count(*) FROM t').fetchall())
+";
+    for stage in Stage::both() {
+        let path = stage.path("a.db").display().to_string();
+        assert!(fed(stage.shim(&[], &["python3", "-c", PROGRAM, &path, "make"]), "").status.success());
+        let cuts = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&cuts);
+        let is_undone = move |piece: &[u8]| piece.windows(11).any(|word| word == b"ROLLBACK TO");
+        let cut = move |piece: &[u8]| (is_undone(piece) && counted.fetch_add(1, Relaxed) == 0).then_some(false);
+        let port = cutting_proxy(stage.server.port, Arc::new(cut));
+        let said = fed(through(&stage, port, &["python3", "-c", PROGRAM, &path]), "");
+        let wanted = "done\ndone\nIntegrityError\nOperationalError\n[(0,)]\n";
+        assert_eq!((cuts.load(Relaxed), text(&said.stdout).as_str()), (1, wanted), "{}", text(&said.stderr));
+    }
+}
+
 #[test]
 fn sockets_that_close_around_a_commit_lose_nothing_that_was_acknowledged() {
     Stage::both().into_iter().for_each(commits_cut);
@@ -291,13 +324,20 @@ fn sockets_that_close_around_a_commit_lose_nothing_that_was_acknowledged() {
 fn commits_cut(stage: Stage) {
     made(&stage);
     let cuts = Arc::new(AtomicUsize::new(0));
-    let port = cutting_proxy(stage.server.port, Arc::clone(&cuts));
-    let dsn = stage.dsn().replace(&stage.server.port.to_string(), &port.to_string());
-    let child = client(&stage, 1, |command| {
-        let mut all = vec!["shim", "--to", &dsn, "--"];
-        all.extend(command);
-        stage.place.bench.command(&all)
-    });
+    // Around every seventh COMMIT: before the server gets it, or before its answer arrives.
+    let (commits, counted) = (AtomicUsize::new(0), Arc::clone(&cuts));
+    let port = cutting_proxy(
+        stage.server.port,
+        Arc::new(move |piece| {
+            // A packet of MariaDB has its length before the text.
+            let is_commit = piece.windows(7).any(|word| word == b"COMMIT\0") || piece.ends_with(b"\x03COMMIT");
+            let number = if is_commit { commits.fetch_add(1, Relaxed) + 1 } else { 0 };
+            let is_cut = is_commit && number.is_multiple_of(7);
+            counted.fetch_add(usize::from(is_cut), Relaxed);
+            is_cut.then(|| number.is_multiple_of(2))
+        }),
+    );
+    let child = client(&stage, 1, |command| through(&stage, port, command));
     wait_for("cuts", || cuts.load(Relaxed) >= 20);
     end(&stage, child);
     all_are_io_errors(&stage);
