@@ -224,3 +224,16 @@ fn a_commit_without_visible_calls_is_given_up_with_its_lock() {
         .collect();
     assert_eq!(readers, [READER.pid], "{found:#?}");
 }
+
+/// SQLite settles in its memory that another connection of the process reads.
+#[test]
+fn a_commit_that_a_reader_of_the_process_refuses_is_counted_as_kept_open() {
+    let mut watched = Watched::new();
+    watched.takes(100, ONE);
+    watched.begins(110, ONE, "COMMIT");
+    watched.ends(320, ONE, 5);
+    watched.begins(330, ONE, "ROLLBACK");
+    watched.ends(331, ONE, 101);
+    watched.found(1_000);
+    assert_eq!(watched.timeline.kept_open, std::collections::BTreeMap::from([(ONE.pid, 1)]));
+}

@@ -105,6 +105,17 @@ pub fn unexplained(
     [false, true].into_iter().filter_map(of).collect()
 }
 
+/// Commits that were refused without a lock call, counted by process, as a sentence.
+pub fn kept_open(commits: &BTreeMap<u32, u64>, name: &dyn Fn(u32) -> String) -> Option<String> {
+    let (first, more) = (name(*commits.first_key_value()?.0), others(" and of", commits.len()));
+    let count = counted(commits.values().sum(), "commit");
+    Some(format!(
+        "why {count} of {first}{more} returned \"database is locked\" although no refused lock call was seen: perhaps \
+         another connection of the process was reading, or the connection itself had a statement with further rows; both \
+         are settled in SQLite's memory. Read all rows, or close the cursor, before others write; or use WAL"
+    ))
+}
+
 /// Processes that took the write lock before their statements could be seen, as a sentence.
 pub fn wrote_unseen(pids: &BTreeSet<u32>, name: &dyn Fn(u32) -> String) -> Option<String> {
     let (first, more) = (name(*pids.first()?), others(" and of", pids.len()));
@@ -146,6 +157,13 @@ mod tests {
         assert!(said.starts_with("refusals in process 7, which was forked from python3 (1) with the"), "{said}");
         assert!(said.contains("made no lock call, and in 2 more: SQLite"), "{said}");
         assert_eq!((of(7..8)[0].contains("more"), silent(&[], &name)), (false, None));
+    }
+
+    #[test]
+    fn commits_that_were_kept_open_are_counted_in_one_sentence() {
+        let said = kept_open(&BTreeMap::from([(7, 1), (8, 2)]), &|pid| format!("python3 ({pid})")).expect("a sentence");
+        assert!(said.starts_with("why 3 commits of python3 (7) and of 1 more returned \"database"), "{said}");
+        assert_eq!(kept_open(&BTreeMap::new(), &|_| String::new()), None);
     }
 
     #[test]

@@ -129,9 +129,13 @@ impl Timeline {
         // checkpoint does so, too, where readers are in its way.
         let had_lock = holder.is_none() && thread.is_some_and(|thread| thread.wrote_ns(database) >= call.from_ns);
         let is_outdated = code == BUSY_SNAPSHOT || had_lock && sql != Some(CHECKPOINT_CALL);
+        // SQLite refuses to end a transaction while statements of the same connection write, and in a rollback journal while
+        // another connection of the process reads.
+        if has_lock || sql.is_some_and(|sql| matches!(first_word(sql).as_str(), "COMMIT" | "END")) {
+            *self.kept_open.entry(who.pid).or_default() += 1;
+        }
         let sums = self.sums(database, who.pid);
         sums.busy += 1;
-        // SQLite refuses to end a transaction while statements of the same connection write.
         if has_lock || sql.is_some_and(ends_or_nests) || holder.is_none() && !after_read && !is_outdated {
             return;
         }

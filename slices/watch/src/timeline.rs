@@ -58,9 +58,9 @@ pub struct Timeline {
     pub uses_others: HashSet<u32>,
     /// Processes that took a write lock before their statements were visible.
     pub wrote_unseen: BTreeSet<u32>,
-    /// Numbers of statements by process that returned SQLITE_BUSY although no lock call was refused and no connection of
-    /// the process holds a lock.
+    /// By process, statements that returned SQLITE_BUSY without a refused lock call: without any lock of the process, and commits.
     pub unexplained: BTreeMap<u32, u64>,
+    pub kept_open: BTreeMap<u32, u64>,
     /// Time for which threads have had a processor since their process's statements are visible, by process and thread, in
     /// nanoseconds: of processes that may have had a write lock by then.
     pub processor_ns: HashMap<u32, BTreeMap<u32, u64>>,

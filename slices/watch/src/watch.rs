@@ -298,6 +298,7 @@ impl Watch {
         missing.extend(missing::unexplained(&self.timeline.unexplained, &name, &|pid| {
             self.processes().may_be_forked(pid)
         }));
+        missing.extend(missing::kept_open(&self.timeline.kept_open, &name));
         missing.extend(missing::wrote_unseen(&self.timeline.wrote_unseen, &name));
         missing.extend(missing::silent(&self.silent, &name));
         let lost = self.lost();
