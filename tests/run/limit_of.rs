@@ -51,9 +51,9 @@ fn the_most_processes_that_meet_a_bound_are_found() {
     assert!(said.contains("With how many processes") && said.contains("Most processes"), "{said}");
 }
 
-/// A scan of all rows takes longer with more of them.
+/// A scan of all rows takes longer with more of them. At the bound it reads about 25,000, a quarter of the most.
 const SCAN: [&str; 8] =
-    ["--set", "profile=scans", "--processes", "1", "--clients", "1", "--bound", "service_ns_p50<=2ms"];
+    ["--set", "profile=scans", "--processes", "1", "--clients", "1", "--bound", "service_ns_p50<=500us"];
 
 #[test]
 fn the_greatest_scale_that_meets_a_bound_is_found() {
