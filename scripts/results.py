@@ -172,7 +172,9 @@ def programs(trial, engine):
 
 
 def source(part, at, run):
-    found = trials(at).values()
+    # Trials that ran again were replaced, because other programs disturbed them.
+    again = {slot["trial"] for slot in run.get("again", [])}
+    found = [trial for number, trial in trials(at).items() if number not in again]
     disturbed = sum(1 for trial in found if any(mark["kind"].startswith("noisy") for mark in trial.get("marks", [])))
     if found and disturbed / len(found) > DISTURBED_MAX:
         raise Refused(f"{at}: {disturbed} of {len(found)} trials were disturbed; run it on a quiet machine")

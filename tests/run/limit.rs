@@ -175,6 +175,14 @@ fn a_lock_that_is_held_by_a_pause_is_named() {
 }
 
 #[test]
+#[ignore = "takes four minutes on two quiet cores; make verify runs it"]
+fn the_pauses_of_the_busy_handler_are_named() {
+    let answer = stopped_by("few", &["--bound", "response_ns_p99<=15ms"]);
+    let names = answer.contains("stopped by the pauses of SQLite's busy handler");
+    assert!(names && answer.contains("with busy_handler=1ms"), "{answer}");
+}
+
+#[test]
 #[ignore = "takes two minutes on two quiet cores; make verify runs it"]
 fn a_pool_of_one_is_named() {
     let answer = stopped_by("naps", &["--processes", "1", "--clients", "1"]);

@@ -17,7 +17,7 @@ pub const TIMEOUT_NS: u64 = 2 * 5_000 * MS;
 /// that of the other process, if there is one.
 pub type Planted = (&'static str, &'static str, fn(&Value, u32) -> bool);
 
-pub const PLANTED: [Planted; 23] = [
+pub const PLANTED: [Planted; 24] = [
     // It sleeps 400 ms in each transaction.
     ("program_holds_lock", "program-holds-lock", |found, _| {
         begins(&found["before"], "INSERT INTO t")
@@ -97,15 +97,11 @@ pub const PLANTED: [Planted; 23] = [
             && at_least(&found["waited_ns"], 400 * MS)
             && at_most(&found["waited_ns"], WATCHED_NS)
     }),
-    // A read takes at least four pauses of 50 ms.
     ("readers_block_writer", "readers-block-writer", |found, other| {
-        begins(&found["sql"], "SELECT * FROM t")
-            && at_least(&found["times"], 1)
-            && at_least(&found["longest_ns"], 50 * MS)
-            && within(&found["read_ns"], 200 * MS)
-            && at_least(&found["read_ns"], at(&found["longest_ns"]))
-            && at_least(&found["waited_ns"], at(&found["longest_ns"]))
-            && found["writers"] == Value::from(vec![other])
+        reads_with_pauses(found) && found["writers"] == Value::from(vec![other])
+    }),
+    ("readers_block_own_writer", "readers-block-writer", |found, _| {
+        reads_with_pauses(found) && found["writers"] == Value::from(vec![found["pid"].clone()])
     }),
     ("reader_pins_log", "reader-pins-log", |found, _| {
         begins(&found["sql"], "SELECT count(*)")
@@ -179,6 +175,16 @@ pub fn at_most(number: &Value, most: u64) -> bool {
 /// Whether a time of a finding is that of a pause, which lasts longer on a busy machine.
 pub fn within(number: &Value, pause_ns: u64) -> bool {
     at_least(number, pause_ns) && at_most(number, 2 * pause_ns)
+}
+
+/// Whether a commit waited for a read, which takes at least four pauses of 50 ms.
+fn reads_with_pauses(found: &Value) -> bool {
+    begins(&found["sql"], "SELECT * FROM t")
+        && at_least(&found["times"], 1)
+        && at_least(&found["longest_ns"], 50 * MS)
+        && within(&found["read_ns"], 200 * MS)
+        && at_least(&found["read_ns"], at(&found["longest_ns"]))
+        && at_least(&found["waited_ns"], at(&found["longest_ns"]))
 }
 
 /// Python's module has begun the transaction, in which the program sleeps 700 ms.

@@ -272,7 +272,7 @@ fn a_starved_process_and_the_one_that_starves_it_are_named() {
 #[test]
 fn readers_that_hold_up_a_commit_or_the_log_are_named() {
     if may_trace("readers") {
-        finds(&["reader_pins_log", "readers_block_writer", "log_never_restarts"]);
+        finds(&["reader_pins_log", "readers_block_writer", "readers_block_own_writer", "log_never_restarts"]);
     }
 }
 

@@ -1,4 +1,5 @@
 /* The programs of program.py in C, against the system's libsqlite3: program NAME DATABASE SECONDS */
+#include <pthread.h>
 #include <signal.h>
 #include <sqlite3.h>
 #include <stdio.h>
@@ -69,6 +70,11 @@ static void write_for_ever(const char *path, double hold, double pause, int time
             pause_s(0.005);
         }
     }
+}
+
+static void *write_with_journal(void *path) {
+    write_for_ever(path, 0, 0.02, 5000, "delete");
+    return 0;
 }
 
 /* Whether this is the other process; prints its number in the first. */
@@ -289,6 +295,10 @@ static void program(const char *name, const char *path) {
         if (other()) write_for_ever(path, 0.2, 0, 5000, wal); else write_for_ever(path, 0, 0, 5000, wal);
     } else if (is(name, "readers_block_writer")) {
         if (other()) write_for_ever(path, 0, 0.02, 5000, "delete"); else slow_reader(path);
+    } else if (is(name, "readers_block_own_writer")) {
+        pthread_t writer;
+        if (pthread_create(&writer, 0, write_with_journal, (void *)path)) exit(1);
+        slow_reader(path);
     } else if (is(name, "reader_pins_log")) {
         if (other()) repeat(path, wal, "", "INSERT INTO t (v) VALUES (zeroblob(2000000))", 0.3);
         else idle(path, "BEGIN", "SELECT count(*) FROM t");

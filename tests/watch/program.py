@@ -246,6 +246,10 @@ def starvation(path, end):
 def readers_block_writer(path, end):
     """Rollback journal: long reads keep a commit waiting."""
     other(writer, path, end, 0.0, 0.02, 5.0, "delete")
+    slow_reader(path, end)
+
+
+def slow_reader(path, end):
     connection = connect(path, journal="delete")
     connection.executemany("INSERT INTO t (v) VALUES (zeroblob(10))", [()] * 20)
 
@@ -254,6 +258,12 @@ def readers_block_writer(path, end):
             time.sleep(0.05)
 
     until(end, work)
+
+
+def readers_block_own_writer(path, end):
+    """The same in one process: SQLite settles it in memory, and no lock call is refused."""
+    threading.Thread(target=writer, args=(path, end, 0.0, 0.02, 5.0, "delete"), daemon=True).start()
+    slow_reader(path, end)
 
 
 def reader_pins_log(path, end):

@@ -126,18 +126,23 @@ unsafe fn bind(stmt: P, index: c_int, given: Value, caller: usize, call: impl Fn
         let real = real::of_caller(caller);
         return if real.is_null() { 21 } else { call(&*real) };
     }
-    let bytes = write(t, (*s).id, index, given);
+    // A record has 16 bits for the index.
+    let fits = u16::try_from(index).is_ok();
+    let bytes = if fits { write(t, (*s).id, index, given) } else { 0 };
     let (at, serial) = ((*t).at, (*t).serial);
     let before = enter(t, (*s).real);
     let rc = call(&*(*s).real);
     leave(t, before);
     if rc == OK && bytes > 0 {
-        if (*t).at == at {
+        let is_same = (*t).serial == serial;
+        if is_same && (*t).at == at {
             commit(t, bytes);
-        } else if (*t).serial == serial && !is_bind((*t).base.add(at), (*s).id, index) {
+        } else if !is_same || !is_bind((*t).base.add(at), (*s).id, index) {
             // A destructor of the program has written other records in its place.
             lose(t);
         }
+    } else if rc == OK && !fits {
+        lose(t);
     }
     rc
 }

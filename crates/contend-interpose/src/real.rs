@@ -24,7 +24,7 @@ macro_rules! functions {
                 let (low, high) = loader::object(loader::find(scope, c"sqlite3_step") as usize)?;
                 $(
                     let symbol = loader::find(scope, core::ffi::CStr::from_bytes_with_nul_unchecked(concat!($symbol, "\0").as_bytes()));
-                    let symbol = if symbol.is_null() { missing as *mut c_void } else { symbol };
+                    let symbol = if symbol.is_null() { stand_in($symbol) } else { symbol };
                     let $name = core::mem::transmute::<P, unsafe extern "C" fn($($argument),*) -> $result>(symbol);
                 )*
                 Some(Real { low, high, object: (low, high), number, $($name),* })
@@ -34,7 +34,7 @@ macro_rules! functions {
             unsafe fn linked_in((low, high): (usize, usize), (tag, number): (usize, u64), find: impl Fn(&[u8]) -> P) -> Real {
                 $(
                     let symbol = find($symbol.as_bytes());
-                    let symbol = if symbol.is_null() { missing as *mut c_void } else { symbol };
+                    let symbol = if symbol.is_null() { stand_in($symbol) } else { symbol };
                     let $name = core::mem::transmute::<P, unsafe extern "C" fn($($argument),*) -> $result>(symbol);
                 )*
                 let object = loader::object(low).unwrap_or((low, high));
@@ -128,9 +128,23 @@ functions! {
     libversion: "sqlite3_libversion", () -> Text;
 }
 
-/// Replaces a function that an old SQLite lacks: returns SQLITE_MISUSE.
-unsafe extern "C" fn missing() -> c_int {
-    21
+/// Replaces a function that an old SQLite lacks: returns SQLITE_MISUSE, or NULL where the result is a pointer.
+fn stand_in(symbol: &str) -> P {
+    unsafe extern "C" fn misuse() -> c_int {
+        21
+    }
+    unsafe extern "C" fn null() -> P {
+        core::ptr::null_mut()
+    }
+    match symbol {
+        "sqlite3_value_blob"
+        | "sqlite3_backup_init"
+        | "sqlite3_db_filename"
+        | "sqlite3_db_handle"
+        | "sqlite3_libversion"
+        | "sqlite3_expanded_sql" => null as P,
+        _ => misuse as P,
+    }
 }
 
 impl Real {

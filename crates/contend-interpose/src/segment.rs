@@ -260,7 +260,9 @@ unsafe fn grow(t: *mut Thread, bytes: usize) -> *mut u8 {
     if failed != 0 && now - failed < RETRY_NS {
         return lose(t);
     }
-    let usual = (*t).next_bytes.max(SMALLEST) as usize;
+    // A file beyond the process's limit would end it with SIGXFSZ.
+    let largest = (sys::file_limit() & !4095).max(SMALLEST as usize);
+    let usual = ((*t).next_bytes.max(SMALLEST) as usize).min(largest);
     let size = usual.max((bytes + 4096).next_multiple_of(4096));
     let serial = SERIAL.fetch_add(1, Ordering::Relaxed) + 1;
     let base = map(&file((*t).tid, serial), size);
@@ -408,6 +410,9 @@ unsafe fn fill(file: c_long, size: usize) -> bool {
     const PIECE: usize = 1 << 16;
     const PIECES: usize = 32;
     static mut ZEROS: [u8; PIECE] = [0; PIECE];
+    if size > sys::file_limit() {
+        return false;
+    }
     let mut at = 0;
     while at < size {
         let pieces: [(*const u8, usize); PIECES] = core::array::from_fn(|i| {

@@ -212,7 +212,8 @@ unsafe fn begin(t: *mut Thread, s: *mut Statement, t0: u64) {
     let place = room(t, record::STEP_BYTES);
     if !place.is_null() {
         let before = if ((*(*s).real).get_autocommit)((*s).db) != 0 { state::AUTOCOMMIT_BEFORE } else { 0 };
-        let part = u16::from((*s).is_running);
+        // Without room for its beginning there is nothing that it could continue.
+        let part = u16::from((*s).is_running && !(*s).record.is_null());
         head(place, record::STEP_BYTES, (kind::STEP, before, part), (*s).id, t0);
         put(place, record::DURATION, 0u64);
         put(place, record::INSIDE, 0u64);
@@ -252,7 +253,7 @@ hook!(rsi; sqlite3_step(stmt: P) -> c_int, caller {
     let rc = (real.step)(stmt);
     leave(t, before);
     let t1 = ticks();
-    let place = record_of(t, s);
+    let place = record_of(t, s, t0);
     if !place.is_null() {
         put(place, record::INSIDE, get::<u64>(place, record::INSIDE) + (t1 - t0));
         put(place, record::WAITED, get::<u64>(place, record::WAITED) + (*t).waited - waited);
@@ -268,20 +269,20 @@ hook!(rsi; sqlite3_step(stmt: P) -> c_int, caller {
     rc
 });
 
-/// The record of a running statement. If a callback of the program has filled the segment meanwhile, a new record
-/// continues it.
+/// The record of a running statement. If a callback of the program has filled the segment during the step that began at `t0`, a
+/// new record continues it from there.
 #[inline(always)]
-unsafe fn record_of(t: *mut Thread, s: *mut Statement) -> *mut u8 {
+unsafe fn record_of(t: *mut Thread, s: *mut Statement, t0: u64) -> *mut u8 {
     if (*s).serial != (*t).serial && !(*s).record.is_null() {
-        continued(t, s);
+        continued(t, s, t0);
     }
     (*s).record
 }
 
 #[cold]
 #[inline(never)]
-unsafe fn continued(t: *mut Thread, s: *mut Statement) {
-    begin(t, s, ticks());
+unsafe fn continued(t: *mut Thread, s: *mut Statement, t0: u64) {
+    begin(t, s, t0);
 }
 
 /// A step of a statement that is not in the table.

@@ -81,6 +81,7 @@ pub const NR_MKNOD: c_long = 133;
 pub const NR_NEWFSTATAT: c_long = 262;
 pub const NR_READLINKAT: c_long = 267;
 pub const NR_PWRITEV: c_long = 296;
+pub const NR_PRLIMIT64: c_long = 302;
 
 pub const AT_FDCWD: c_long = -100;
 pub const O_RDWR_NEW: c_long = 0o2 | 0o100 | 0o200 | 0o400000 | 0o2000000;
@@ -153,6 +154,16 @@ impl<const N: usize> Line<N> {
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes[..self.length]
     }
+}
+
+/// The largest file that this process may write (`ulimit -f`), in bytes.
+pub fn file_limit() -> usize {
+    const RLIMIT_FSIZE: c_long = 1;
+    let mut limits = [u64::MAX; 2];
+    let none: *const u64 = core::ptr::null();
+    // SAFETY: the kernel writes the current and the greatest limit.
+    unsafe { syscall(NR_PRLIMIT64, 0 as c_long, RLIMIT_FSIZE, none, limits.as_mut_ptr()) };
+    usize::try_from(limits[0]).unwrap_or(usize::MAX)
 }
 
 /// New memory for a slow path; `None` if there is none.

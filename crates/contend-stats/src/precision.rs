@@ -70,6 +70,10 @@ pub fn alike<const N: usize>(texts: [String; N]) -> [String; N] {
     }
     let decimals = |digits: &str| digits.split_once('.').map_or(0, |(_, decimals)| decimals.len());
     let fewest = numbers.iter().filter(|(value, ..)| *value != 0.0).map(|(_, digits, _)| decimals(digits)).min();
+    // An end that is not 1 must not look like it.
+    let looks_like_one = |value: f64, decimals: usize| value != 1.0 && format!("{value:.decimals$}").parse() == Ok(1.0);
+    let fewest = fewest
+        .map(|fewest| (fewest..9).find(|d| !numbers.iter().any(|(v, ..)| looks_like_one(*v, *d))).unwrap_or(fewest));
     let two_digits = |value: f64| (1 - value.log10().floor() as i32).max(0) as usize;
     let mut numbers = numbers.iter();
     texts.map(|_| {

@@ -29,6 +29,7 @@ thread_local! {
         Cell::new(Account { waited_ns: 0, timeout_spent: false, cut_short: false })
     };
     static TIMEOUT_MS: Cell<u32> = const { Cell::new(0) };
+    static BEGAN_NS: Cell<u64> = const { Cell::new(0) };
     static CONTROL: RefCell<Option<Arc<Control>>> = const { RefCell::new(None) };
 }
 
@@ -69,10 +70,24 @@ fn delay_ms(count: i32, timeout_ms: u32) -> Option<u32> {
 
 /// The handler; `count` is the number of earlier calls for the same lock.
 pub fn handler(count: i32) -> bool {
+    pause(delay_ms(count, TIMEOUT_MS.get()))
+}
+
+/// The same with a try each millisecond until the timeout has passed, as the handler of Ruby's sqlite3 makes them.
+pub fn each_ms(count: i32) -> bool {
+    if count == 0 {
+        BEGAN_NS.set(monotonic_ns());
+    }
+    let has_time = monotonic_ns() - BEGAN_NS.get() < u64::from(TIMEOUT_MS.get()) * 1_000_000;
+    pause(has_time.then_some(1))
+}
+
+/// Sleeps for this time; without one the timeout is spent. Returns whether to try again.
+fn pause(ms: Option<u32>) -> bool {
     let mut account = ACCOUNT.get();
     let retry = CONTROL.with_borrow(|control| {
         let over = || control.as_ref().is_some_and(|c| c.drain_over());
-        match delay_ms(count, TIMEOUT_MS.get()) {
+        match ms {
             None => account.timeout_spent = true,
             Some(_) if over() => account.cut_short = true,
             Some(ms) => {

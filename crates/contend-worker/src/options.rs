@@ -11,6 +11,8 @@ pub struct Options {
     pub prepare_each: bool,
     /// `lock_wait` = `measured` (default) or `off`: SQLite's own busy handler, nothing measured.
     pub lock_wait_measured: bool,
+    /// `busy_handler` = `sqlite` (its own pauses, as without this option) or `1ms`: a try for the lock each millisecond.
+    pub tries_each_ms: Option<bool>,
     /// `foreign_keys` = `on` or `off`; `None` for what driver and session statements set.
     pub foreign_keys: Option<bool>,
     /// `storage` = `file` (default) or `memory`: the data is copied into memory, and back after the run.
@@ -43,6 +45,7 @@ impl Default for Options {
             busy_timeout_ms: None,
             prepare_each: false,
             lock_wait_measured: true,
+            tries_each_ms: None,
             foreign_keys: None,
             in_memory: false,
             tokio_threads: None,
@@ -70,6 +73,7 @@ impl Options {
                 },
                 "statements" => options.prepare_each = choice("each", "prepared")?,
                 "lock_wait" => options.lock_wait_measured = choice("measured", "off")?,
+                "busy_handler" => options.tries_each_ms = Some(choice("1ms", "sqlite")?),
                 "foreign_keys" => options.foreign_keys = Some(choice("on", "off")?),
                 "storage" => options.in_memory = choice("memory", "file")?,
                 "tokio_threads" => options.tokio_threads = Some(count(name, value)?),
@@ -114,6 +118,7 @@ mod tests {
         assert!(parse("statements", "each").unwrap().prepare_each);
         assert!(!parse("lock_wait", "off").unwrap().lock_wait_measured);
         assert_eq!(parse("foreign_keys", "on").unwrap().foreign_keys, Some(true));
+        assert_eq!(parse("busy_handler", "1ms").unwrap().tries_each_ms, Some(true));
         assert!(parse("storage", "memory").unwrap().in_memory);
         assert_eq!(parse("tokio_threads", "2").unwrap().tokio_threads, Some(2));
     }

@@ -349,6 +349,7 @@ fn what_makes_no_sense_is_refused() {
         ("pool", "storage", "memory", 1, "several connections"),
         ("thread", "storage", "memory", 2, "client 1 opens a second connection"),
         ("direct", "tokio_threads", "many", 1, "many"),
+        ("thread", "busy_handler", "2ms", 1, "busy_handler"),
     ] {
         let message = refused(&with(model, name, value, clients));
         assert!(message.contains(part), "{model}, {name}: {message}");
@@ -362,6 +363,9 @@ fn what_makes_no_sense_is_refused() {
     p.head.driver = "null".into();
     p.head.connections = Connections::Database;
     assert!(refused(&p).contains("only the model thread"));
+    let mut p = with("thread", "busy_handler", "1ms", 1);
+    p.head.driver = "null".into();
+    assert!(refused(&p).contains("only rusqlite has it"));
 }
 
 #[test]

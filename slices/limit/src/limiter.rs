@@ -11,6 +11,9 @@ use contend_stats::verdict::Comparison;
 
 /// Load from which a suspect may be the limit: a queue with random arrivals is not always full, even at its highest rate.
 const BUSY: f64 = 0.6;
+/// Share of their time that clients wait for locks from which the busy handler may be the limit: a high percentile is of few
+/// operations.
+const WAITING: f64 = 0.01;
 /// Fewest rounds for a limit to be named.
 pub const ROUNDS_MIN: usize = 3;
 
@@ -49,8 +52,15 @@ impl Suspected {
     pub fn is_busy(&self) -> bool {
         match self.suspect {
             Suspect::Syncs => true,
+            Suspect::BusyHandler => self.use_share.is_some_and(|share| share >= WAITING),
             _ => self.use_share.is_some_and(|share| share >= BUSY),
         }
+    }
+
+    /// Its use as a part of what it must at least be, for the order in which suspects get a part of a budget.
+    pub fn weight(&self) -> f64 {
+        let least = if self.suspect == Suspect::BusyHandler { WAITING } else { BUSY };
+        self.use_share.unwrap_or(0.0) / least
     }
 
     /// Whether it can be named if its arm moves the rate.
@@ -172,6 +182,7 @@ pub fn used(saved: &Saved, arm: usize) -> Option<Busy> {
         |of: &dyn Fn(&Busy) -> Option<f64>| median(&used.iter().map(|used| of(used)).collect::<Option<Vec<f64>>>()?);
     Some(Busy {
         writing: middle(&|used| used.writing),
+        waiting: middle(&|used| used.waiting),
         clients: middle(&|used| Some(used.clients))?,
         client_cpu: middle(&|used| Some(used.client_cpu))?,
         server_cpu: middle(&|used| used.server_cpu),
@@ -192,6 +203,8 @@ fn share(used: &Busy, suspect: Suspect, saved: &Saved) -> Option<f64> {
     match suspect {
         Suspect::Syncs => used.syncing,
         Suspect::Writers => used.server_waiting.or(used.writing),
+        // While writers have the lock for most of the time, the lock is the limit, not the pauses.
+        Suspect::BusyHandler => used.waiting.map(|share| if used.writing >= Some(BUSY) { 0.0 } else { share }),
         Suspect::Clients => Some(used.clients),
         Suspect::Generator => Some(used.generator),
         // Other processes may use processors that contend may not. A server that is not contend's uses an unknown part.

@@ -61,6 +61,24 @@ fn without_one_that_stands_out_none_is_named() {
     assert!(none(busy(0.9, 0.9, 0.5), [(Writers, 140.0), (Clients, 130.0)]).contains("each of writers, clients"));
 }
 
+/// A high percentile is of few operations: waiting for locks may take a small part of the time.
+#[test]
+fn the_busy_handler_is_named_while_the_lock_is_mostly_free() {
+    use Suspect::{BusyHandler, Writers};
+    let of = |writing, waiting, to: &[(Suspect, f64)]| {
+        let used = Busy { waiting: Some(waiting), ..busy(writing, 0.2, 0.5) };
+        found(&searched(used, to, 3))
+    };
+    assert_eq!(of(0.3, 0.05, &[(BusyHandler, 120.0), (Writers, 150.0)]), Limiter::One(BusyHandler));
+    assert_eq!(
+        of(0.7, 0.5, &[(BusyHandler, 120.0), (Writers, 150.0)]),
+        Limiter::One(Writers),
+        "one waits for the other"
+    );
+    let none = |found: Limiter| matches!(found, Limiter::None(_));
+    assert!(none(of(0.3, 0.05, &[(BusyHandler, 101.0)])) && none(of(0.3, 0.005, &[(BusyHandler, 120.0)])));
+}
+
 #[test]
 fn what_helps_is_named_and_not_what_is_busy_too() {
     let used = Busy { generator: 0.8, ..busy(0.9, 0.9, 1.0) };

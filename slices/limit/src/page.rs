@@ -23,6 +23,7 @@ use contend::report::document::{Block, Cell, Document, Id, Said, Section, Table,
 use contend::report::html::html;
 use contend::report::markdown::markdown;
 use contend::report::text::{self, Style};
+use contend::study::model::Tier;
 use contend_stats::interval::{Interval, MIN_ROUNDS};
 use contend_stats::precision::{Bytes, Ns, Rate, Ratio, alike, counted};
 use contend_stats::verdict::Verdict;
@@ -284,7 +285,8 @@ fn machine(saved: &Saved) -> Option<Section> {
 fn capacities(saved: &Saved) -> Section {
     let of = saved.of();
     let greatest = format!("{}|", of.greatest());
-    let mut table = Table::new(&["contender", &greatest, "interval", "against|", "verdict", "rounds|"]);
+    let subject = if saved.service { "service" } else { "contender" };
+    let mut table = Table::new(&[subject, &greatest, "interval", "against|", "verdict", "rounds|"]);
     let mut tiers: Vec<&str> = vec![];
     plain_arms(saved).for_each(|(_, arm)| {
         if !tiers.contains(&arm.tier.as_str()) {
@@ -293,7 +295,8 @@ fn capacities(saved: &Saved) -> Section {
     });
     let all = estimates(saved);
     for tier in tiers {
-        table.group(tier, "");
+        let promise = Tier::GROUPS.into_iter().find(|known| known.word() == tier).map_or("", Tier::promise);
+        table.group(tier, promise);
         for (at, _) in plain_arms(saved).filter(|(_, arm)| arm.tier == tier) {
             table.row(row(saved, &all[at]));
         }

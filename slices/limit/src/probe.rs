@@ -252,6 +252,8 @@ fn used(run: &Run, trial: &Trial, tally: &Tally, writes: &[bool]) -> Busy {
         // Transactions of a server run at the same time: only its waits for locks show that writers exclude one another.
         writing: (writing.lock_wait_measured && server.is_none())
             .then(|| writing.busy_ns.saturating_sub(writing.lock_wait_ns) as f64 / window_ns),
+        waiting: (all.lock_wait_measured && server.is_none())
+            .then(|| all.lock_wait_ns as f64 / all.busy_ns.max(1) as f64),
         clients: all.busy_ns as f64 / (window_ns * f64::from(trial.clients.max(1))),
         client_cpu: trial.workers.iter().map(|worker| worker.cpu_ns as f64).sum::<f64>() / window_ns,
         server_cpu: server.and_then(|server| server.cpu_ns).map(|ns| ns as f64 / window_ns),

@@ -4,8 +4,8 @@ use crate::saved::{Arm, Relaxed};
 use anyhow::Result;
 use contend::load::PROCESSORS;
 use contend::source::Source;
-use contend::study::model::Condition;
-use contend::study::without_syncs::without_syncs;
+use contend::study::model::{Condition, Contender};
+use contend::study::without_syncs::{with, without_syncs};
 use contend::trial::order::Order;
 use contend::workload::model::{ClientCount, Mix, RoleMix};
 use contend::workload::{self, Workload};
@@ -30,6 +30,8 @@ pub enum Suspect {
     Syncs,
     /// The lock that only one writer can hold.
     Writers,
+    /// Pauses of SQLite's busy handler, in which a client waits although the lock is free.
+    BusyHandler,
     Processors,
     /// All clients are busy.
     Clients,
@@ -38,13 +40,20 @@ pub enum Suspect {
 }
 
 impl Suspect {
-    pub const ALL: [Suspect; 5] =
-        [Suspect::Syncs, Suspect::Writers, Suspect::Processors, Suspect::Clients, Suspect::Generator];
+    pub const ALL: [Suspect; 6] = [
+        Suspect::Syncs,
+        Suspect::Writers,
+        Suspect::BusyHandler,
+        Suspect::Processors,
+        Suspect::Clients,
+        Suspect::Generator,
+    ];
 
     pub fn word(self) -> &'static str {
         match self {
             Suspect::Syncs => "syncs",
             Suspect::Writers => "writers",
+            Suspect::BusyHandler => "busy handler",
             Suspect::Processors => "processors",
             Suspect::Clients => "clients",
             Suspect::Generator => "generator",
@@ -81,6 +90,7 @@ pub fn add(order: &mut Order, places: &mut Vec<ArmSetup>, arms: &mut Vec<Arm>, p
         if !order.whole.studies[0].is_of_service() {
             relaxed.extend(less_syncs(order, &places[of])?);
             relaxed.extend(half_writes(order, &parsed, &places[of]));
+            relaxed.extend(tries_each_ms(order, &places[of])?);
             // Those of a server that contend did not start stay as they are.
             relaxed.extend(other_processors(&places[of], processors).filter(|_| order.attached.is_none()));
         }
@@ -105,14 +115,27 @@ pub fn add(order: &mut Order, places: &mut Vec<ArmSetup>, arms: &mut Vec<Arm>, p
 type Found = (Suspect, String, ArmSetup);
 
 fn less_syncs(order: &mut Order, place: &ArmSetup) -> Result<Option<Found>> {
+    let found = without_syncs(&order.whole.studies[0].contenders[place.contender])?;
+    Ok(found.map(|(how, contender)| (Suspect::Syncs, how, with_contender(order, place, contender))))
+}
+
+/// Only of a driver whose worker has a busy handler of its own, and if the contender waits for locks at all.
+fn tries_each_ms(order: &mut Order, place: &ArmSetup) -> Result<Option<Found>> {
+    let base = &order.whole.studies[0].contenders[place.contender];
+    let waits = base.resolved.settings.get("busy_timeout").is_some_and(|ms| ms != "0");
+    let found = with(base, "busy_handler", "1ms")?.filter(|_| waits);
+    Ok(found.map(|(how, contender)| (Suspect::BusyHandler, how, with_contender(order, place, contender))))
+}
+
+/// The place with another contender, which the study gets.
+fn with_contender(order: &mut Order, place: &ArmSetup, contender: Contender) -> ArmSetup {
     let study = &mut order.whole.studies[0];
-    let Some((how, contender)) = without_syncs(&study.contenders[place.contender])? else { return Ok(None) };
     let known = study.contenders.iter().position(|other| other.name == contender.name);
     let at = known.unwrap_or_else(|| {
         study.contenders.push(contender);
         study.contenders.len() - 1
     });
-    Ok(Some((Suspect::Syncs, how, ArmSetup { contender: at, ..place.clone() })))
+    ArmSetup { contender: at, ..place.clone() }
 }
 
 /// Only if reads can replace the writes.

@@ -226,6 +226,9 @@ pub struct Busy {
     /// writers work at the same time, and if a driver does not measure waits for locks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub writing: Option<f64>,
+    /// Share of the time of the operations in which they waited for a lock of SQLite. Absent like `writing`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waiting: Option<f64>,
     /// Share of the clients' time in which they had an operation under way.
     pub clients: f64,
     /// Processors that the clients' processes used.

@@ -67,6 +67,7 @@ fn name(suspect: Suspect, is_server: bool) -> &'static str {
         Suspect::Syncs => "waiting for the disk at commits",
         Suspect::Writers if is_server => "writers that wait for each other's locks",
         Suspect::Writers => "its one writer",
+        Suspect::BusyHandler => "the pauses of SQLite's busy handler",
         Suspect::Processors => "the processors",
         Suspect::Clients => "the number of clients",
         Suspect::Generator => "contend's own worker",
@@ -79,6 +80,7 @@ fn short_evidence(of: &Suspected, is_server: bool) -> Option<String> {
         Suspect::Writers if is_server => Some(format!("{} sessions wait for locks on average", plain(of.use_share?))),
         Suspect::Syncs => Some(format!("in syncs {share} of the time")),
         Suspect::Writers => Some(format!("in write transactions {share} of the time")),
+        Suspect::BusyHandler => Some(format!("operations wait for locks {share} of their time")),
         Suspect::Processors | Suspect::Clients => Some(format!("{share} busy")),
         Suspect::Generator => Some(format!("its loop alone takes {share} of a processor in each process")),
     }
@@ -123,6 +125,8 @@ fn mostly(saved: &Saved, of: &Suspected) -> Option<Mostly> {
 fn is_seen(saved: &Saved, of: &Suspected, used: &Busy) -> bool {
     match of.suspect {
         Suspect::Writers => !saved.service,
+        // Only SQLite has one, and not every driver measures it.
+        Suspect::BusyHandler => used.waiting.is_some(),
         Suspect::Syncs => !saved.service || used.written_bytes_per_s.is_some(),
         _ => true,
     }
@@ -150,6 +154,8 @@ pub fn section(saved: &Saved) -> Option<Section> {
          least three), it is busy (syncs need no such evidence), and no other suspect meets both conditions.",
         "A busy suspect is undecided if its rounds neither agree that the rate moves nor that it does not, or one has no \
          value. Then none is named, unless it moves the rate less in each round than the named one in the median round.",
+        "The busy handler is a suspect if operations wait for locks at least 1 % of their time, although writers have the lock \
+         less than 60 % of it.",
         "Fewer processors show something only if those that are left could do the work at a rate beyond the margin.",
         "Half the writes are also half the syncs, and less work for the processors: writers are not named where fewer syncs help \
          or the processors may be the limit.",
@@ -249,6 +255,10 @@ fn evidence(saved: &Saved, of: &Suspected, used: &Busy) -> String {
             }
             parts.join(", ")
         }
+        Suspect::BusyHandler => match of.use_share {
+            Some(0.0) if used.waiting > Some(0.0) => "the one writer has the lock for most of the time".to_string(),
+            share => format!("operations wait for locks {} of their time", Percent(share.unwrap_or(0.0))),
+        },
         Suspect::Processors => {
             let server = used.server_cpu.map_or(String::new(), |cpu| format!(", server {}", plain(cpu)));
             let (client, other) = (plain(used.client_cpu), plain(used.other_cpu));

@@ -2,9 +2,11 @@
 
 use anyhow::{Context, Result, bail, ensure};
 use contend::engine::wal::companion;
+use contend::workload::sql::mentions;
 use contend_sql::HIDDEN_ROWID;
 use contend_wire::kept::quoted;
 use contend_worker::argument::Argument;
+use rusqlite::ffi::SQLITE_READONLY_ROLLBACK;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 use std::path::{Path, PathBuf};
@@ -111,10 +113,15 @@ pub fn open(path: &Path) -> Result<Connection> {
 
 fn unread(error: rusqlite::Error, path: &Path) -> anyhow::Error {
     let shown = path.display();
+    let extended = error.sqlite_error().map(|error| error.extended_code);
     let what = match error.sqlite_error_code() {
+        _ if extended == Some(SQLITE_READONLY_ROLLBACK) => format!(
+            "{shown}: a crash left {shown}-journal, and only a program that writes can take its transaction back; open {shown} \
+             once with its program, or migrate a copy of both files that sqlite3 has opened"
+        ),
         Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen) => format!(
             "{shown}: cannot be read; to read a database in WAL mode, SQLite makes {shown}-wal and {shown}-shm: make its \
-             directory writable for this user, or migrate a copy in another directory"
+             directory writable for this user, or migrate a copy of it and its {shown}-wal in another directory"
         ),
         _ => format!("{shown}: cannot be read"),
     };
@@ -157,7 +164,10 @@ pub fn schema(connection: &Connection) -> Result<Schema> {
         let Some((name, kind, by_key)) = listed.iter().find(|(name, ..)| *name == object.name) else {
             bail!("table {} is in the schema, and SQLite does not list it", object.name);
         };
+        // SQLite calls it a part of a virtual table for its name alone; one that a virtual table names is the user's own.
+        let is_named = || listed.iter().any(|(other, kind, _)| kind == "virtual" && schema.names(other, name));
         match kind.as_str() {
+            "shadow" if is_named() => schema.tables.push(table(connection, name, *by_key)?),
             "table" => schema.tables.push(table(connection, name, *by_key)?),
             "shadow" => schema.shadow_tables.push(name.clone()),
             _ => schema.virtual_tables.push(name.clone()),
@@ -167,6 +177,14 @@ pub fn schema(connection: &Connection) -> Result<Schema> {
         schema.pragmas.push((name.to_string(), connection.pragma_query_value(None, name, |row| row.get(0))?));
     }
     Ok(schema)
+}
+
+impl Schema {
+    /// Whether the statement of one object names another one, such as `content='docs_content'`.
+    fn names(&self, of: &str, name: &str) -> bool {
+        let is_its = |object: &&Object| object.name == of;
+        self.objects.iter().find(is_its).is_some_and(|object| mentions(&object.sql, name))
+    }
 }
 
 fn objects(connection: &Connection) -> Result<Vec<Object>> {

@@ -5,7 +5,7 @@ use crate::misfits::Misfit;
 use crate::plan::{Left, Makes, Plan};
 use crate::prove::Proof;
 use anyhow::Result;
-use contend::cli::{arguments, print, quoted, style};
+use contend::cli::{arguments, print, print_plain, quoted, style};
 use contend::report::document::{Block, Cell, Document, Id, Section, Table, Tone};
 use contend::report::text;
 use contend::trial::server::attached::without_passwords;
@@ -145,7 +145,7 @@ pub fn statements(plan: &Plan) -> Result<()> {
         out += &format!("-- {} {}\n", step.makes.word(), step.name);
         step.sql.iter().for_each(|sql| out += &format!("{sql};\n"));
     }
-    print(&out)
+    print_plain(&out)
 }
 
 /// Prints the conclusion of `--dry-run` and the command that follows. `obstacles`: what keeps the migration from being begun;
@@ -165,7 +165,7 @@ pub fn conclusion(obstacles: &[String], left: usize, addressed: &[&str]) -> Resu
         }
         _ => format!("Does not fit: {}; nothing was written. After the changes above:", obstacles.join(", ")),
     };
-    print(&format!("\n{conclusion} {command}\n"))
+    print_plain(&format!("\n{conclusion} {command}\n"))
 }
 
 /// A command of contend for a shell, without a typed password.
@@ -233,9 +233,9 @@ pub fn shim(file: &Path, obstacles: &[String]) -> Result<()> {
     let file = file.display();
     if obstacles.is_empty() {
         let words = "runs a program that opens this file on the server's rows (docs/shim.md)";
-        return print(&format!("`contend shim --to URL -- COMMAND` {words}: {file}\n"));
+        return print_plain(&format!("`contend shim --to URL -- COMMAND` {words}: {file}\n"));
     }
-    print(&format!("`contend shim` cannot go on with {file}: {}\n", obstacles.join("; ")))
+    print_plain(&format!("`contend shim` cannot go on with {file}: {}\n", obstacles.join("; ")))
 }
 
 #[cfg(test)]

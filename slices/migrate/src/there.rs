@@ -18,6 +18,7 @@ use contend::cli::{INVALID, OK};
 use contend::trial::stop::Cancelled;
 use contend_wire::kept::quoted;
 use contend_worker::argument::Argument;
+use rusqlite::ffi::SQLITE_ERROR;
 use rusqlite::{Connection, ErrorCode};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -244,15 +245,25 @@ fn unfit(
 
 /// Rows whose foreign key references no row.
 fn orphans(source: &Connection, table: &look::Table) -> Result<Option<Misfit>> {
-    let mut check = source.prepare(&format!("PRAGMA foreign_key_check({})", quoted(&table.name)))?;
-    let mut rows = check.query(())?;
-    let mut seen = Occurrences::default();
-    while let Some(row) = rows.next()? {
-        if seen.count == 0 {
-            seen.first = row.get::<_, Option<i64>>(1)?.map_or("not said".to_string(), |rowid| format!("rowid {rowid}"));
+    let count = || -> rusqlite::Result<Occurrences> {
+        let mut check = source.prepare(&format!("PRAGMA foreign_key_check({})", quoted(&table.name)))?;
+        let mut rows = check.query(())?;
+        let mut seen = Occurrences::default();
+        while let Some(row) = rows.next()? {
+            if seen.count == 0 {
+                let rowid = row.get::<_, Option<i64>>(1)?;
+                seen.first = rowid.map_or("not said".to_string(), |rowid| format!("rowid {rowid}"));
+            }
+            seen.count += 1;
         }
-        seen.count += 1;
-    }
+        Ok(seen)
+    };
+    let seen = match count() {
+        // SQLite checks no key of a table if one is unusable, such as one to columns without a unique index. The server checks
+        // the others when it makes them.
+        Err(e) if e.sqlite_error().is_some_and(|error| error.extended_code == SQLITE_ERROR) => return Ok(None),
+        seen => seen?,
+    };
     Ok((seen.count > 0).then(|| Misfit {
         table: table.name.clone(),
         column: "(foreign keys)".to_string(),

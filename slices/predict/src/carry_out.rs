@@ -14,6 +14,7 @@ use contend::study::model::{Condition, Contender, Study, Whole};
 use contend::study::without_syncs::without_syncs;
 use contend::trial::order::Order;
 use contend::trial::run::{Ending, run};
+use contend::trial::watch::machine;
 use contend::trial::workers::process::InsteadOf;
 use contend::trial::workers::processes::Deadlines;
 use contend::ui::Progress;
@@ -51,6 +52,18 @@ pub fn carry_out(
     ensure!(
         own.server.is_none() && own.worker.is_none() && own.client.is_none(),
         "--carry-out starts contend's own servers and workers, and this record is of others"
+    );
+    let (here, there) = (machine::describe(), &record.run.machine);
+    ensure!(
+        (&here.cpu, here.cores, &here.kernel) == (&there.cpu, there.cores, &there.kernel),
+        "--carry-out compares with what the record's machine measured ({}, {} processors, kernel {}), and this one is {}, {} \
+         processors, kernel {}",
+        there.cpu,
+        there.cores,
+        there.kernel,
+        here.cpu,
+        here.cores,
+        here.kernel
     );
     let experiments = experiments(record, subjects, predictions)?;
     let out = out.map_or_else(|| numbered_out("carried-out"), Path::to_path_buf);
@@ -138,7 +151,7 @@ fn order(record: &Record, experiment: &Experiment, out: PathBuf) -> Order {
         instead: InsteadOf::default(),
         secrets: BTreeMap::new(),
         deadlines: Deadlines::default(),
-        allow_tmpfs: true,
+        allow_tmpfs: run.disk.no_sync().is_some(),
         attached: None,
     }
 }

@@ -3,6 +3,7 @@
 use contend::analysis::Findings;
 use contend::analysis::axis::{Row, rows};
 use contend::analysis::cell::Cell;
+use contend::analysis::compare::lost_rounds;
 use contend::analysis::trial::{Measure, Scope, TrialRow};
 use contend::load::PROCESSORS;
 use contend::outcome::Outcome;
@@ -107,7 +108,8 @@ fn subject(findings: &Findings<'_>, row: &Row, contender: usize, kind: Kind) -> 
 /// Points in ascending order, each with the position of its condition; only those with valid trials.
 fn points(findings: &Findings<'_>, row: &Row, contender: usize, kind: Kind) -> Vec<(Point, usize)> {
     let point = |(x, condition): &(f64, usize)| {
-        Some((point(findings, *x, findings.cell(*condition, contender)?, kind)?, *condition))
+        let cell = findings.cell(*condition, contender).filter(|cell| !is_choice(findings, cell))?;
+        Some((point(findings, *x, cell, kind)?, *condition))
     };
     let mut points: Vec<(Point, usize)> = row.conditions.iter().filter_map(point).collect();
     points.sort_by(|(a, _), (b, _)| a.x.total_cmp(&b.x));
@@ -124,12 +126,20 @@ fn excluded(findings: &Findings<'_>, row: &Row, contender: usize, kind: Kind) ->
             let at = if kind == Kind::Clients { f64::from(first.clients()) } else { *x };
             return Some(Excluded { at, why: "no valid trial" });
         };
+        if is_choice(findings, cell) {
+            return Some(Excluded { at: *x, why: "rounds that do not count because of their speed" });
+        }
         let is_behind = kind == Kind::Rate && first.load_model() == "open" && !has_mean(cell);
         is_behind.then_some(Excluded { at: *x, why: "did not keep up" })
     };
     let mut excluded: Vec<Excluded> = row.conditions.iter().filter_map(of).collect();
     excluded.sort_by(|a, b| a.at.total_cmp(&b.at));
     excluded
+}
+
+/// Whether the valid rounds of a cell are a biased choice.
+fn is_choice(findings: &Findings<'_>, cell: &Cell) -> bool {
+    lost_rounds(&findings.estimator(), cell, "").is_some()
 }
 
 fn has_mean(cell: &Cell) -> bool {

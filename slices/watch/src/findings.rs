@@ -229,7 +229,11 @@ impl<'t> View<'t> {
         let writes =
             || self.longest_holds.iter().find(|(other, _)| *other != pid || holder == Some(pid)).map(|(_, ns)| *ns);
         let reads = || Some(self.tallies.get(&holder?)?.read_ns_max);
-        let held_ns_max = if longest.is_some_and(Wait::is_for_readers) { reads() } else { writes() };
+        let held_ns_max = match longest {
+            Some(wait) if wait.is_for_own_readers() => Some(tally.blocked.read_ns),
+            Some(wait) if wait.is_for_readers() => reads(),
+            _ => writes(),
+        };
         let kind = Kind::TimeoutTooShort {
             gave_up: tally.gave_up.count,
             longest_ns: tally.gave_up.max_ns,

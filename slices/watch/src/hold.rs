@@ -315,6 +315,18 @@ impl Wait {
         }
     }
 
+    /// Counts the whole wait, up to its last attempt, for the reader of its own process that was met at its beginning, and
+    /// of the read the part until its end, as `free_ns` returns it (0: never). The writer tries again later.
+    pub fn count_own_reader(&mut self, free_ns: impl Fn(Who) -> u64) {
+        let (is_own, pid, from_ns, to_ns) = (self.is_for_own_readers(), self.who.pid, self.from_ns, self.to_ns);
+        for cause in self.causes.iter_mut().filter(|cause| is_own && cause.pid == pid) {
+            let end_ns =
+                Some(free_ns(Who { pid, tid: cause.tid })).filter(|ns| *ns > from_ns).unwrap_or(to_ns).min(to_ns);
+            cause.ns = to_ns.saturating_sub(from_ns);
+            cause.held_ns += end_ns.saturating_sub(from_ns);
+        }
+    }
+
     /// Adds a hold that has ended, or the part so far of one that continues.
     pub fn add(&mut self, hold: &Hold, now_ns: u64) {
         let ns = self.for_ns(hold, now_ns);
@@ -341,8 +353,9 @@ impl Wait {
 
     /// The part of the wait, up to its last attempt or to `now_ns`, for which this hold kept the lock.
     pub fn for_ns(&self, hold: &Hold, now_ns: u64) -> u64 {
-        // Connections of one process wait for each other in memory.
-        let is_other = self.who.pid != hold.who.pid || self.holder == Some(hold.who.pid) && self.who != hold.who;
+        // Connections of one process wait for each other in memory. Its readers share one lock, and are added when they are met.
+        let is_met = || self.holder == Some(hold.who.pid) && self.who != hold.who && !self.is_for_readers();
+        let is_other = self.who.pid != hold.who.pid || is_met();
         let is_for = self.database == hold.database && self.lock == hold.lock && is_other;
         // A statement that is still executed waits until the lock is free; others may have given up.
         let to_ns = if self.has_statement() { now_ns } else { self.to_ns };
@@ -352,6 +365,11 @@ impl Wait {
     /// Whether a writer waits for readers to leave the file (rollback journal). It is in a call of SQLite, seen or not.
     pub fn is_for_readers(&self) -> bool {
         self.lock == Lock::Shared && self.mode == Mode::Alone
+    }
+
+    /// Whether the readers are of its own process: SQLite refuses the commit in memory, without a lock call.
+    pub fn is_for_own_readers(&self) -> bool {
+        self.is_for_readers() && self.holder == Some(self.who.pid)
     }
 
     /// Whether the waiting statement was seen.

@@ -1,7 +1,7 @@
 //! Refusals and waits of a timeline: of lock calls, and those that only the result of a statement shows.
 
 use crate::event::{CHECKPOINT_CALL, Who};
-use crate::hold::{End, Hold, Wait};
+use crate::hold::{Cause, End, GAP_NS_MIN, Hold, Wait};
 use crate::lock::{Lock, Mode};
 use crate::thread::{Call, Thread, begins_with_lock, first_word};
 use crate::timeline::Timeline;
@@ -48,6 +48,14 @@ impl Timeline {
             // Another statement: the previous one has failed.
             self.end_wait((database, who), End::GaveUp);
         }
+        let threads = &self.threads;
+        let own = self.waiting.get_mut(&(database, who)).filter(|wait| wait.is_for_own_readers());
+        if let Some(wait) = own.filter(|_| holder.is_some()) {
+            // Its own reader has ended, and now another process's is in its way.
+            wait.to_ns = at_ns;
+            wait.count_own_reader(|who| threads.get(&who).map_or(0, |thread| thread.free_ns));
+            (wait.holder, wait.holder_sql) = (holder, holder_sql.clone());
+        }
         let wait = self.waiting.entry((database, who)).or_insert(Wait {
             mode,
             holder,
@@ -92,12 +100,98 @@ impl Timeline {
         self.end_wait((database, who), End::Granted);
     }
 
+    /// Whether a lock of the file is that of a close in WAL mode, in which only the last connection locks it alone. A writer
+    /// with a rollback journal that does so holds RESERVED.
+    pub(crate) fn is_close(&self, database: usize, pid: u32, mode: Mode) -> bool {
+        mode == Mode::Alone && !self.held.contains_key(&(database, pid, Lock::Reserved))
+    }
+
+    /// A commit with a rollback journal has PENDING for itself and not the file, although no lock call was refused since:
+    /// SQLite counts the readers of a process in memory, and refuses the commit there while another connection reads. If
+    /// that connection was seen, the commit waits for it.
+    pub(crate) fn waits_for_own_reader(&mut self, database: usize, who: Who, call: &Call, at_ns: u64) {
+        let since = |hold: &&Hold| hold.to_ns >= Some(call.from_ns);
+        let its = |lock| {
+            let all = self.held.values().chain(self.holds.iter().rev().take_while(since));
+            all.into_iter().find(|hold| (hold.database, hold.who, hold.lock) == (database, who, lock))
+        };
+        // PENDING without RESERVED is that of a close, of another journal mode, or of what a crash has left.
+        let (Some(_), Some(pending)) = (its(Lock::Reserved), its(Lock::Pending)) else { return };
+        // After a refused commit PENDING stays, and only another commit asks for the file again.
+        let commits = |sql: &str| matches!(first_word(sql).as_str(), "COMMIT" | "END" | "RELEASE");
+        let asks = pending.from_ns >= call.from_ns || call.sql.as_deref().is_none_or(commits);
+        let is_alone = self.held.get(&(database, who.pid, Lock::Shared)).is_some_and(|hold| hold.mode == Mode::Alone);
+        if !asks || is_alone || self.waiting.contains_key(&(database, who)) {
+            return;
+        }
+        let from_ns = pending.from_ns.max(call.from_ns);
+        let Some((reader, reads_ns, sql)) = self.own_reader(database, who, pending.from_ns) else { return };
+        let wait = Wait {
+            tries: if at_ns.saturating_sub(from_ns) < AT_ONCE_NS { 1 } else { 2 },
+            holder: Some(who.pid),
+            holder_sql: sql.clone(),
+            sql: call.sql.clone(),
+            call_from_ns: Some(call.from_ns),
+            causes: vec![Cause { pid: who.pid, tid: reader.tid, held_ns: from_ns - reads_ns, sql, ..Cause::default() }],
+            ..Wait::new(database, who, Lock::Shared, (from_ns, at_ns))
+        };
+        self.waiting.insert((database, who), wait);
+    }
+
+    /// The process has released SHARED, or has it alone, so that no other connection of it reads: its statements may not have shown
+    /// the end of a read, such as one that was reset before its last row.
+    pub(crate) fn reads_alone(&mut self, database: usize, pid: u32, lock: Lock, mode: Option<Mode>) {
+        if lock != Lock::Shared || mode == Some(Mode::Shared) {
+            return;
+        }
+        let is_its = |thread: &Thread| thread.databases.keys().all(|of| *of == database);
+        let its = self.threads.iter_mut().filter(|(who, thread)| who.pid == pid && is_its(thread));
+        its.for_each(|(_, thread)| thread.reads_ns = None);
+    }
+
+    /// The other connection of a process that has read from a database for the longest time, and has begun before this time:
+    /// since when, and its statement.
+    fn own_reader(&self, database: usize, who: Who, at_ns: u64) -> Option<(Who, u64, Option<String>)> {
+        let of_process = self.threads.iter().filter(|(other, _)| other.pid == who.pid && **other != who);
+        let reading = of_process.filter_map(|(other, thread)| {
+            let call = thread.calls.first();
+            let selects = call.filter(|call| call.sql.as_deref().is_some_and(is_select));
+            let reads_ns = thread.reads_ns.or(selects.map(|call| call.from_ns)).filter(|from_ns| *from_ns <= at_ns)?;
+            let is_of_database = self.databases_of(*other).is_some_and(|databases| databases.contains(&database));
+            let sql = || call.map_or(thread.last_sql.clone(), |call| call.sql.clone());
+            is_of_database.then(|| (*other, reads_ns, sql()))
+        });
+        reading.min_by_key(|(other, reads_ns, _)| (*reads_ns, other.tid))
+    }
+
+    /// Commits that are in calls and have waited for readers of their process for some time, up to now.
+    pub(crate) fn wait_for_own_readers(&mut self, now_ns: u64) {
+        let is_late = |hold: &&Hold| hold.lock == Lock::Pending && hold.ns(now_ns) >= GAP_NS_MIN;
+        let late: Vec<(usize, Who)> = self.held().filter(is_late).map(|hold| (hold.database, hold.who)).collect();
+        for (database, who) in late {
+            let Some(call) = self.threads.get(&who).and_then(|thread| thread.calls.first()).cloned() else { continue };
+            if now_ns.saturating_sub(call.from_ns) >= GAP_NS_MIN {
+                self.waits_for_own_reader(database, who, &call, now_ns);
+            }
+        }
+        let call_from_ns = |who: &Who| Some(self.threads.get(who)?.calls.first()?.from_ns);
+        for wait in self.waiting.values_mut().filter(|wait| wait.is_for_own_readers()) {
+            wait.to_ns = if call_from_ns(&wait.who) == wait.call_from_ns { now_ns } else { wait.to_ns };
+        }
+    }
+
     /// A statement has returned SQLITE_BUSY.
     pub(crate) fn busy(&mut self, who: Who, call: Call, code: i32, at_ns: u64) {
+        for database in self.databases_of(who).unwrap_or_default() {
+            self.waits_for_own_reader(database, who, &call, at_ns);
+        }
         let waits: Vec<(usize, Who)> = self.waiting.keys().filter(|(_, w)| *w == who).copied().collect();
         if let Some((database, _)) = waits.first() {
             self.sums(*database, who.pid).busy += 1;
             for key in waits {
+                let own = self.waiting.get_mut(&key).filter(|wait| wait.is_for_own_readers());
+                let refusals = own.into_iter().map(|wait| wait.to_ns = at_ns).count() as u64;
+                self.sums(key.0, who.pid).refusals += refusals;
                 self.tried_in_memory(key, at_ns);
                 self.end_wait(key, End::GaveUp);
             }
@@ -130,7 +224,7 @@ impl Timeline {
         let had_lock = holder.is_none() && thread.is_some_and(|thread| thread.wrote_ns(database) >= call.from_ns);
         let is_outdated = code == BUSY_SNAPSHOT || had_lock && sql != Some(CHECKPOINT_CALL);
         // SQLite refuses to end a transaction while statements of the same connection write, and in a rollback journal while
-        // another connection of the process reads.
+        // another connection of the process reads, and no statement of that one was seen.
         if has_lock || sql.is_some_and(|sql| matches!(first_word(sql).as_str(), "COMMIT" | "END")) {
             *self.kept_open.entry(who.pid).or_default() += 1;
         }
@@ -277,6 +371,11 @@ impl Timeline {
 /// Whether a thread is in no call.
 fn is_outside(thread: Option<&Thread>) -> bool {
     thread.is_none_or(|thread| thread.calls.is_empty())
+}
+
+/// Whether a statement reads.
+fn is_select(sql: &str) -> bool {
+    matches!(first_word(sql).as_str(), "SELECT" | "WITH" | "VALUES")
 }
 
 /// Whether a statement takes no lock and ends or nests a transaction.

@@ -85,6 +85,8 @@ pub struct Thread {
     pub gave_way_ns: u64,
     /// When it last had neither a transaction nor a statement with further rows.
     pub free_ns: u64,
+    /// Since when it has had a transaction that has executed a statement, or a statement with further rows.
+    pub reads_ns: Option<u64>,
     /// Whether its last statement returned SQLITE_BUSY.
     pub is_refused: bool,
 }
@@ -112,6 +114,7 @@ impl Thread {
         if code == ROW {
             // Statements that begin or end a transaction have no rows.
             self.has_read = true;
+            self.reads_ns.get_or_insert(call.from_ns);
             self.transaction.iter_mut().for_each(|begun| begun.has_statement = true);
             return false;
         }
@@ -123,8 +126,10 @@ impl Thread {
         self.may_have_begun = !fails && sql.is_none() || self.may_have_begun && !had_one;
         let is_begin = sql.is_some_and(|sql| first_word(sql) == "BEGIN");
         self.has_read = !(is_begin || had_one && self.transaction.is_none());
-        if self.transaction.is_none() {
-            self.free_ns = at_ns;
+        match &self.transaction {
+            None => (self.free_ns, self.reads_ns) = (at_ns, None),
+            Some(begun) if begun.has_statement => _ = self.reads_ns.get_or_insert(call.from_ns),
+            Some(_) => {}
         }
         had_one && self.transaction.is_none() && code == DONE
     }
@@ -168,7 +173,8 @@ mod tests {
         assert!(!thread.stepped(&call("BEGIN"), DONE, 1));
         assert!(!thread.stepped(&call("COMMIT"), 19, 2) && thread.transaction.is_some());
         assert!(thread.stepped(&call("COMMIT"), DONE, 3) && thread.free_ns == 3);
+        assert_eq!(thread.reads_ns, None);
         thread.stepped(&call("SELECT 1"), ROW, 4);
-        assert_eq!(thread.free_ns, 3, "it has further rows");
+        assert_eq!((thread.free_ns, thread.reads_ns), (3, Some(0)), "it has further rows");
     }
 }

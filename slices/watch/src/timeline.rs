@@ -116,6 +116,8 @@ impl Timeline {
 
     /// Adds the holds that continue to the causes of a wait.
     pub fn add_causes(&self, wait: &mut Wait) {
+        let threads = &self.threads;
+        wait.count_own_reader(|who| threads.get(&who).map_or(0, |thread| thread.free_ns));
         for hold in self.held.values() {
             if wait.for_ns(hold, wait.to_ns) > 0 {
                 let mut hold = self.up_to_now(hold);
@@ -249,6 +251,7 @@ impl Timeline {
     pub fn advance(&mut self, now_ns: u64) {
         self.now_ns = self.now_ns.max(now_ns);
         self.looked_ns = self.now_ns;
+        self.wait_for_own_readers(self.now_ns);
         let is_in_call = |who: &Who| self.threads.get(who).is_some_and(|thread| !thread.calls.is_empty());
         let late = |wait: &Wait| now_ns.saturating_sub(wait.to_ns) > TRIES_AGAIN_NS && !is_in_call(&wait.who);
         let ended: Vec<(usize, Who)> = self.waiting.iter().filter(|(_, w)| late(w)).map(|(key, _)| *key).collect();
@@ -324,12 +327,6 @@ impl Timeline {
         self.sums.entry((database, pid)).or_default()
     }
 
-    /// Whether a lock of the file is that of a close in WAL mode, in which only the last connection locks it alone. A writer
-    /// with a rollback journal that does so holds RESERVED.
-    pub(crate) fn is_close(&self, database: usize, pid: u32, mode: Mode) -> bool {
-        mode == Mode::Alone && !self.held.contains_key(&(database, pid, Lock::Reserved))
-    }
-
     fn taken(&mut self, database: usize, who: Who, lock: Lock, mode: Mode, at_ns: u64) {
         if let Some(wait) = self.waiting.get_mut(&(database, who))
             && wait.lock == lock
@@ -340,6 +337,7 @@ impl Timeline {
             self.end_wait((database, who), End::Granted);
         }
         self.taken_again(database, who, lock, at_ns);
+        self.reads_alone(database, who.pid, lock, Some(mode));
         self.threads.entry(who).or_default().databases.entry(database).or_default();
         let key = (database, who.pid, lock);
         if lock == Lock::Shared && self.is_close(database, who.pid, mode) {
@@ -393,6 +391,7 @@ impl Timeline {
 
     fn released(&mut self, database: usize, who: Who, lock: Lock, at_ns: u64) {
         self.given_up_commit((database, who.pid, lock));
+        self.reads_alone(database, who.pid, lock, None);
         let Some(mut hold) = self.held.remove(&(database, who.pid, lock)) else { return };
         if at_ns <= self.from_ns {
             return;

@@ -48,7 +48,7 @@ pub fn words(finding: &Finding, name: &dyn Fn(u32) -> String, thread: &dyn Fn(u3
     let when =
         finding.seen_ns.map_or(String::new(), |ns| format!(" This was seen {} after the watch began.", time(ns)));
     Words {
-        title: past_title(finding, &with_more).unwrap_or_else(|| title(kind, &with_more, name)),
+        title: past_title(finding, &with_more).unwrap_or_else(|| title(finding, &with_more, name)),
         evidence: evidence(finding, &who, name) + &seen + &when + &finding.further.map_or(String::new(), same_of),
         change: change(kind).to_string(),
     }
@@ -83,8 +83,8 @@ fn past_title(finding: &Finding, who: &str) -> Option<String> {
     }
 }
 
-fn title(kind: &Kind, who: &str, name: &dyn Fn(u32) -> String) -> String {
-    match kind {
+fn title(finding: &Finding, who: &str, name: &dyn Fn(u32) -> String) -> String {
+    match &finding.case.kind {
         Kind::ProgramHoldsLock { .. } => format!("{who} holds the write lock while it does something else."),
         Kind::IdleInTransaction { .. } => {
             format!("{who} holds the write lock in an open transaction without a statement.")
@@ -103,7 +103,14 @@ fn title(kind: &Kind, who: &str, name: &dyn Fn(u32) -> String) -> String {
         }
         Kind::Starvation { holder, .. } => format!("{who} is starved of the write lock by {}.", name(*holder)),
         Kind::Disk { .. } => format!("The write lock of {who} is held while the disk syncs."),
-        Kind::ReadersBlockWriter { .. } => format!("{who} keeps commits of others waiting while it reads."),
+        Kind::ReadersBlockWriter { writers, .. } => {
+            let whose = match (&writers[..], writers.contains(&finding.pid)) {
+                ([_], true) => "its own commits",
+                (_, true) => "its own commits and those of others",
+                (_, false) => "commits of others",
+            };
+            format!("{who} keeps {whose} waiting while it reads.")
+        }
         Kind::ReaderPinsLog { reader, .. } => {
             format!("{} keeps an old snapshot open: the log cannot be reused and grows.", name(*reader))
         }

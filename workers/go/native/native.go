@@ -66,6 +66,7 @@ const (
 	float   = 2
 	text    = 3
 	blob    = 4
+	null    = 5
 )
 
 // Driver makes a worker's driver from a library. The caller fills in the rest of d.
@@ -361,13 +362,18 @@ func bind[S Stmt](s S, param int, value any) {
 	}
 }
 
-// touch reads every column as an application would that knows the types; here those of the first row.
+// touch reads every column as an application would that knows the types; here those of the first row that has a value.
 func (c *conn[C, S]) touch(p *prepared[S]) {
 	s := p.stmt
 	for i := len(p.types); i < p.columns; i++ {
 		p.types = append(p.types, c.library.Type(s, i))
 	}
 	for i, kind := range p.types {
+		if kind == null {
+			// So far every row had NULL here.
+			kind = c.library.Type(s, i)
+			p.types[i] = kind
+		}
 		switch kind {
 		case integer:
 			c.read64 = s.ColumnInt64(i)

@@ -11,8 +11,9 @@ const (
 	freeWithin = 2 * time.Second
 )
 
-// whenFree opens connections before the measurement, and retries what a lock of SQLite prevents for 2 s at most. Another
-// process that opens the same database at the same moment may lock it to recover its log, whatever the busy timeout.
+// whenFree opens connections before the measurement, or reads them back after it, and retries what a lock of SQLite prevents
+// for 2 s at most. Another process that opens the same database at the same moment may lock it to recover its log, whatever
+// the busy timeout.
 func whenFree(driver *Driver, open func() error) error {
 	for until := time.Now().Add(freeWithin); ; time.Sleep(freeAgain) {
 		if err := open(); err == nil || !driver.isLock(err) || time.Now().After(until) {

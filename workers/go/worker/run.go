@@ -420,7 +420,14 @@ func (r *ready) readBack(conn Conn) {
 	if conn == nil || r.control.drainIsOver.Load() {
 		return
 	}
-	if err := r.reads.opened(conn); err != nil && !r.control.drainIsOver.Load() {
+	// Other clients may still write.
+	err := whenFree(r.reads.driver, func() error {
+		if r.control.drainIsOver.Load() {
+			return nil
+		}
+		return r.reads.opened(conn)
+	})
+	if err != nil && !r.control.drainIsOver.Load() {
 		r.reads.wrong(fmt.Sprintf("a connection cannot be read back after the run: %v", err))
 	}
 }

@@ -138,10 +138,10 @@ final class Client
     }
 
     /**
-     * Retries what a lock of SQLite prevents before the measurement, for 2 s at most: another process that opens the
-     * same database at the same moment may lock it to recover its log, whatever the busy timeout.
+     * Retries what a lock of SQLite prevents before the measurement or after it, for 2 s at most: another process that opens
+     * the same database at the same moment may lock it to recover its log, whatever the busy timeout.
      */
-    private function whenFree(Closure $open): array
+    private function whenFree(Closure $open, bool $isNew = true): array
     {
         for ($until = hrtime(true) + FREE_WITHIN_NS;; usleep(FREE_AGAIN_US)) {
             try {
@@ -149,10 +149,12 @@ final class Client
             } catch (Throwable $e) {
                 $code = $e instanceof Failure ? [$e->space, $e->number] : $this->driver->codeOf($e);
                 $isLock = $code !== null && $code[0] === SQLITE && in_array($code[1] & 0xFF, [5, 6], true);
-                if (!$isLock || hrtime(true) >= $until) {
+                if (!$isLock || hrtime(true) >= $until || $this->control->isOver) {
                     throw $e;
                 }
-                $this->close();
+                if ($isNew) {
+                    $this->close();
+                }
             }
         }
     }
@@ -206,7 +208,8 @@ final class Client
             return;
         }
         try {
-            $found = $this->look();
+            // Other clients may still write.
+            $found = $this->whenFree($this->look(...), false);
         } catch (Throwable $e) {
             // At the end of the drain it is interrupted.
             if (!$this->control->isOver) {

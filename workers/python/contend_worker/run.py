@@ -89,6 +89,18 @@ class Run:
                     raise
             time.sleep(_FREE_AGAIN_S)
 
+    def look_when_free(self, connection):
+        """The settings that a connection reports after the measurement. Other clients may still write: what their lock prevents is
+        retried in the same way, as long as the drain lasts."""
+        until = time.monotonic_ns() + _FREE_WITHIN_NS
+        while True:
+            try:
+                return self.look(connection)
+            except Exception as e:
+                if not is_lock(self.driver, e) or self.control.over or time.monotonic_ns() >= until:
+                    raise
+            time.sleep(_FREE_AGAIN_S)
+
     def _write(self, connection):
         if not self.driver.executes_nothing:
             check_connection(self.plan, self.statements, connection)

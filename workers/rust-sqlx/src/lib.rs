@@ -70,6 +70,7 @@ fn check(plan: &Plan, options: &Options) -> Result<()> {
         "model pool: the clients of a database share what it opens, the plan gives each its own"
     );
     ensure!(!options.in_memory, "option storage: model pool opens several connections, and data in memory has one");
+    ensure!(options.tries_each_ms.is_none(), "option busy_handler: sqlx waits with SQLite's own");
     ensure!(options.blocking_threads.is_none(), "option blocking_threads: sqlx has threads of its own");
     Ok(())
 }

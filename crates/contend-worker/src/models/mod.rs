@@ -131,6 +131,9 @@ pub fn of(plan: &Plan, options: &Options) -> Result<Model> {
     if options.pool_readers.is_some() && shared != Some(Shared::Pool) {
         return useless("pool_readers", "has no pool");
     }
+    if options.tries_each_ms.is_some() && (driver != Driver::Sqlite || !options.lock_wait_measured) {
+        bail!("option busy_handler: driver {}: only rusqlite has it, and only with lock_wait=measured", head.driver);
+    }
     if options.in_memory {
         one_connection_each(plan, *model)?;
     }

@@ -137,8 +137,8 @@ fn measure_lock_wait(connection: &Connection, timeout_ms: u32, options: &Options
     if !options.lock_wait_measured {
         return Ok(());
     }
-    let handler: Option<fn(i32) -> bool> = if timeout_ms > 0 { Some(busy::handler) } else { None };
-    connection.busy_handler(handler).map_err(SetupError::on("busy handler"))
+    let ours: fn(i32) -> bool = if options.tries_each_ms == Some(true) { busy::each_ms } else { busy::handler };
+    connection.busy_handler((timeout_ms > 0).then_some(ours)).map_err(SetupError::on("busy handler"))
 }
 
 const BUSY_TIMEOUT: &str = "busy_timeout";
@@ -209,6 +209,8 @@ pub fn open_first(setup: &Setup<'_>) -> Result<Opened> {
     if !facts.iter().any(|(name, _)| name == BUSY_TIMEOUT) {
         facts.push((BUSY_TIMEOUT.to_string(), timeout_ms.to_string()));
     }
+    let handler = setup.options.tries_each_ms.map(|each_ms| if each_ms { "1ms" } else { "sqlite" });
+    facts.extend(handler.map(|handler| ("busy_handler".to_string(), handler.to_string())));
     busy::open_account(timeout_ms, setup.control);
     measure_lock_wait(&connection, timeout_ms, setup.options).map_err(|e| e.in_words(setup))?;
     Ok(Opened { connection, facts, timeout_ms })

@@ -297,11 +297,15 @@ fn compare_quantile(
         QuantileValue::TooFew { .. } => 0.0,
     });
     let pair = RoundPair { baseline: values[0], candidate: values[1] };
-    let center = pair.log_ratio();
+    // Values that are not printed have no ratio.
+    let not_printed = not_printed(0).or_else(|| not_printed(1));
+    let center = pair.log_ratio().filter(|_| not_printed.is_none());
     let no_ratio = || center.is_none().then(|| verdict::no_ratio(&[pair]));
-    let forbidden = forbidden.or_else(|| not_printed(0)).or_else(|| not_printed(1)).or_else(no_ratio);
+    let forbidden = forbidden.or(not_printed).or_else(no_ratio);
     let [b, c] = sides.map(|rows| histograms(rows, measure, scope));
-    let interval = b.zip(c).filter(|_| quantile != Quantile::Max).and_then(|(b, c)| {
+    // Its interval needs a number of rounds that is fixed in advance.
+    let has_interval = quantile != Quantile::Max && center.is_some() && study.until.is_none();
+    let interval = b.zip(c).filter(|_| has_interval).and_then(|(b, c)| {
         let ratio = bootstrap::quantile_ratio_interval(&b, &c, quantile, study.load.seed)?;
         Some(Interval { low: ratio.low.ln(), high: ratio.high.ln(), coverage: ratio.coverage })
     });

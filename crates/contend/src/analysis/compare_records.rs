@@ -203,7 +203,8 @@ fn record_name(findings: &Findings<'_>) -> RecordName {
 
 fn name(findings: &Findings<'_>, cell: &Cell) -> String {
     let study = &findings.study;
-    format!("{} ({})", study.contenders[cell.contender].name, study.conditions[cell.condition].label)
+    let (contender, condition) = (&study.contenders[cell.contender].name, &study.conditions[cell.condition].label);
+    if condition.is_empty() { contender.clone() } else { format!("{contender} ({condition})") }
 }
 
 /// The cell of the other record with the same contender, by its full name, and the same condition.

@@ -133,6 +133,9 @@ pub struct Excuses {
     /// Whether operations are due at planned times. Then a client mostly waits for the next one and wakes for each, so a worker
     /// whose timer is late by a few percent is no gap.
     pub open: bool,
+    /// The worker's own time for an operation, as measured with a driver that does nothing: no gap, where operations are short.
+    /// [`head_room`] says when it is too much of them.
+    pub own_ns: u64,
 }
 
 /// Share of their capacity from which on all processors count as busy in a window.
@@ -190,18 +193,22 @@ pub fn littles_law(clients: &BTreeMap<u32, ClientTally>, excuses: Excuses) -> Op
         _ => client.waking_ns.max(client.queued_ns),
     };
     let times: Vec<ClientTime> = clients.values().map(|c| client_time(c, late_ns(c))).collect();
+    let own_ns = |client: &ClientTally| excuses.own_ns.saturating_mul(client.committed);
+    let with_own: Vec<ClientTime> = clients.values().map(|c| client_time(c, late_ns(c) + own_ns(c))).collect();
     let loose = excuses.crowded || excuses.open;
     let most = if loose { little::MAX_GAP_SHARE_LOOSE } else { little::MAX_GAP_SHARE };
     let lost = |gap: &Gap| gap.gap_share > most;
     // Waiting for a processor can lose time, and never gains any.
     let twice = |gap: &Gap| gap.gap_share < -little::MAX_GAP_SHARE;
-    if let Some((index, gap)) = little::worst(&times, |gap| lost(gap) || twice(gap)) {
+    if let Some((index, gap)) = little::worst(&with_own, lost).or_else(|| little::worst(&times, twice)) {
         let client = clients.keys().nth(index)?;
         let most = if lost(&gap) { most } else { little::MAX_GAP_SHARE };
         return Some(unaccounted(&format!("client {client}'s"), gap.gap_share, most));
     }
     let most = if excuses.open { little::MAX_GAP_SHARE_LOOSE } else { little::MAX_GAP_SHARE };
-    let together = little::share_together(&times).filter(|share| *share > most)?;
+    let windows_ns: u64 = times.iter().map(|time| time.window_ns).sum();
+    let own = clients.values().map(own_ns).sum::<u64>() as f64 / windows_ns.max(1) as f64;
+    let together = little::share_together(&times).map(|share| share - own).filter(|share| *share > most)?;
     Some(unaccounted("all clients'", together, most))
 }
 
@@ -307,8 +314,8 @@ pub fn broken_invariants(results: &[InvariantResult]) -> Vec<Reason> {
 mod tests {
     use super::*;
 
-    const LATE_IS_WORK: Excuses = Excuses { late_is_work: true, crowded: false, open: false };
-    const CROWDED: Excuses = Excuses { late_is_work: false, crowded: true, open: false };
+    const LATE_IS_WORK: Excuses = Excuses { late_is_work: true, crowded: false, open: false, own_ns: 0 };
+    const CROWDED: Excuses = Excuses { late_is_work: false, crowded: true, open: false, own_ns: 0 };
 
     fn client(busy_ns: u64, late_ns: u64) -> BTreeMap<u32, ClientTally> {
         let tally = ClientTally {
@@ -337,6 +344,10 @@ mod tests {
         assert!(reason.kind == Invalid::LittlesLaw && reason.detail.contains("40.0 % of client 7"), "{reason:?}");
         assert_eq!(littles_law(&stalled, LATE_IS_WORK), None);
         assert_eq!(littles_law(&client(900, 0), Excuses::default()), None);
+        let mut short = client(900, 0);
+        short.values_mut().for_each(|client| (client.busy_ns, client.committed) = (client.busy_ns - 100, 10));
+        let own = |own_ns| littles_law(&short, Excuses { own_ns, ..Excuses::default() });
+        assert!(own(4).is_some() && own(10).is_none(), "the worker's own time, but no more");
     }
 
     #[test]

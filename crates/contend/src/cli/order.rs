@@ -117,12 +117,14 @@ pub fn source(args: &OrderArgs) -> Result<Source> {
     let name = args.study.as_deref().unwrap_or(first);
     // In a directory, such as a capture, the study is in this file.
     let inside = Path::new(name).join("study.toml");
+    // A directory that happens to be called like the first study is not it.
+    let inside = Some(inside).filter(|inside| args.study.is_some() && inside.is_file());
     let is_own = !study::LIBRARY.names().contains(&name) && Path::new(name).is_dir();
-    if is_own && !inside.is_file() {
+    if is_own && inside.is_none() {
         bail!("{name} has no study.toml; if it is a capture, `contend capture to-workload {name}` says why");
     }
-    let name = if inside.is_file() { &inside.display().to_string() } else { name };
-    study::LIBRARY.open(name, |path| read_text(path))
+    let name = inside.map_or_else(|| name.to_string(), |inside| inside.display().to_string());
+    study::LIBRARY.open(&name, |path| read_text(path))
 }
 
 /// The study with the options applied, ready to run. `choices` has options that only some verbs offer.

@@ -1,6 +1,7 @@
 //! `contend plan show`: the exact plan of a worker, and how to carry it out by hand.
 
 use super::run::open_found;
+use super::shell::quoted;
 use super::{OK, print};
 use crate::engine;
 use crate::engine::dsn::Typed;
@@ -41,7 +42,7 @@ pub(super) struct ShowArgs {
     #[arg(long, value_name = "NAME", requires = "record")]
     part: Option<String>,
     /// Number of the trial
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", requires = "record")]
     trial: Option<u32>,
     /// Number of the worker
     #[arg(long, value_name = "K", default_value_t = 0)]
@@ -50,19 +51,19 @@ pub(super) struct ShowArgs {
     #[arg(long, conflicts_with = "worker")]
     serving: bool,
     /// Contender whose settings are in the plan
-    #[arg(long, value_name = "SPEC", default_value = "sqlite")]
+    #[arg(long, value_name = "SPEC", default_value = "sqlite", conflicts_with = "record")]
     contender: String,
     /// Profile of the workload
-    #[arg(long)]
+    #[arg(long, conflicts_with = "record")]
     profile: Option<String>,
     /// Seed of every random choice
-    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
+    #[arg(long, default_value_t = 1, conflicts_with = "record", value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
     seed: u64,
     /// Multiplies the workload's row counts
-    #[arg(long, value_name = "FACTOR", default_value_t = 1.0)]
+    #[arg(long, value_name = "FACTOR", default_value_t = 1.0, conflicts_with = "record")]
     scale: f64,
-    /// Clients in each worker process, if the workload does not say
-    #[arg(long, value_name = "N")]
+    /// Clients in each worker process; of a workload with several roles only those that leave it open
+    #[arg(long, value_name = "N", conflicts_with = "record")]
     clients: Option<u32>,
     /// Length of the window
     #[arg(long, value_name = "TIME", default_value = "2s")]
@@ -196,7 +197,9 @@ fn plan_of(of: &Of, args: &ShowArgs) -> Result<(String, String)> {
         ),
         false => {
             let base = of.base.as_ref().filter(|base| base.is_file() && setup.service.is_none());
-            let copy = |base: &PathBuf| files.iter().map(|to| format!("cp {} {to}\n  ", base.display())).collect();
+            let copy = |base: &PathBuf| {
+                files.iter().map(|to| format!("cp {} {to}\n  ", quoted(&base.display().to_string()))).collect()
+            };
             let fresh: String = base.map(copy).unwrap_or_default();
             format!("To carry it out by hand, keep it in a file:\n  {fresh}contend worker --plan FILE")
         }

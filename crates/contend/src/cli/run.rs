@@ -1,6 +1,7 @@
 //! `contend run`.
 
 use super::order::{self, OrderArgs};
+use super::shell::quoted;
 use super::{INVALID, OK, STOPPED, print, stop_on_signals, style};
 use crate::analysis::Parts;
 use crate::record::parts::{ALONE, StudyRecord};
@@ -181,7 +182,7 @@ fn how_to_resume(dir: &Path, args: &RunArgs) -> String {
     ];
     let used: Vec<&str> = used.into_iter().filter_map(|(option, used)| used.then_some(option)).collect();
     let same = if used.is_empty() { String::new() } else { format!(", with the same {}", used.join(" and ")) };
-    format!("continue with: contend run --resume {}{same}", dir.display())
+    format!("continue with: contend run --resume {}{same}", quoted(&dir.display().to_string()))
 }
 
 /// Writes the report of a record into its directory.
@@ -232,7 +233,7 @@ fn say_invalid(dir: &Path, part: &str, record: &Record) -> usize {
         }
         crate::tell!(
             "  see the plans of its workers: contend plan show --record {}{option} --trial {}",
-            dir.display(),
+            quoted(&dir.display().to_string()),
             trial.slot.trial
         );
     }

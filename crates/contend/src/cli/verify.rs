@@ -10,7 +10,7 @@ use crate::trial::equal::{Came, Effort, carry_out};
 use crate::trial::server::private::Programs;
 use crate::trial::stop::Cancelled;
 use crate::workload;
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use clap::{Parser, ValueHint};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -60,6 +60,10 @@ pub(super) fn verify(args: &VerifyArgs) -> Result<u8> {
         specs.extend(servers.map(|engine| engine.name.to_string()));
     }
     specs.extend(args.contender.iter().cloned());
+    ensure!(
+        specs.len() > 1,
+        "there is nothing to compare SQLite with: name a --contender, or install a server (contend doctor)"
+    );
     let contenders = specs.iter().map(|spec| contender(spec)).collect::<Result<Vec<_>>>()?;
     let study = {
         let (seed, scale, cycle) = (args.seed, args.scale, args.operations.min(CYCLE));

@@ -63,10 +63,13 @@ impl Typed {
             None => (login, None),
         };
         let (mut socket, mut found) = (None, Password::None);
+        let twice = |key: &str| Err(format!("after the `?` the address of a server names {key} more than once"));
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
             let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
             match key {
                 // The text here may be the rest of a password.
+                "socket" if socket.is_some() => return twice("a socket"),
+                "password_file" | "password_env" if found != Password::None => return twice("a place of the password"),
                 "socket" => socket = Some(decode(value)?),
                 "password_file" => found = Password::File(decode(value)?),
                 "password_env" => found = Password::Env(decode(value)?),
@@ -79,6 +82,9 @@ impl Typed {
         }
         let endpoint = match socket {
             Some(path) if path.is_empty() => return Err("socket= has no path".to_string()),
+            Some(_) if !place.is_empty() => {
+                return Err("the address of a server names both a host and socket=; leave one out".to_string());
+            }
             Some(path) => Endpoint::Socket(path),
             None => match tcp(place, *standard_port)? {
                 Endpoint::Tcp(host, port) if host.starts_with('/') => in_directory(scheme, &host, port)?,
@@ -105,6 +111,9 @@ fn no_scheme(found: &str) -> String {
 /// `HOST`, `HOST:PORT` or `[IPV6]:PORT`.
 fn tcp(place: &str, standard_port: u16) -> Result<Endpoint, String> {
     let (host, port) = match place.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        Some((_, rest)) if !rest.is_empty() && !rest.starts_with(':') => {
+            return Err("after the `]` of the server's host comes `:` and the port".to_string());
+        }
         Some((host, rest)) => (host, rest.strip_prefix(':')),
         None => place.split_once(':').map_or((place, None), |(host, port)| (host, Some(port))),
     };
@@ -113,7 +122,10 @@ fn tcp(place: &str, standard_port: u16) -> Result<Endpoint, String> {
     }
     let port = match port {
         None => standard_port,
-        Some(port) => port.parse().map_err(|_| "the port of the server is not a number from 1 to 65535".to_string())?,
+        Some(port) => {
+            let port = port.parse().ok().filter(|port| *port > 0);
+            port.ok_or("the port of the server is not a number from 1 to 65535")?
+        }
     };
     Ok(Endpoint::Tcp(decode(host)?, port))
 }

@@ -255,7 +255,7 @@ fn only_a_noisy_machine_is_called_a_disturbance() {
     }
     let text = told(&record);
     assert!(text.contains("10 of 10 trials were disturbed") && text.contains("quieter machine"), "{text}");
-    assert!(text.contains("Other programs used up to 90 % of the CPU"), "{text}");
+    assert!(text.contains("Other programs used up to 90.0 % of the CPU"), "{text}");
     // With an unwatched server, foreign CPU time does not indicate a disturbance.
     for trial in &mut record.trials {
         trial.server_unwatched = true;

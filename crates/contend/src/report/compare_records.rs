@@ -73,7 +73,7 @@ fn tables(comparison: &RecordComparison) -> Vec<Block> {
                 word.tone(words::tone(&c.verdict)),
             ]);
         }
-        blocks.push(Block::Heading(rows[0].condition.clone()));
+        blocks.extend(Some(&rows[0].condition).filter(|label| !label.is_empty()).cloned().map(Block::Heading));
         blocks.push(Block::Table(table));
     }
     blocks

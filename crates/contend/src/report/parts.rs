@@ -1,5 +1,6 @@
 //! Writes the report of a study with parts: that of each part into its directory, and that of the whole next to them.
 
+use super::content::{circumstances, notice};
 use super::files::{Terminal, Written, script_name, write_file};
 use super::single::files;
 use super::{content, html, json};
@@ -52,7 +53,7 @@ pub fn write(record: &Parts<'_>, out: &Path) -> Result<Written> {
 
 fn chapter(name: &str, part: &Findings<'_>, document: Document) -> Chapter {
     let study = part.study;
-    let exports = study.exports.iter().flat_map(|export| [export.file.clone(), script_name(&export.file)]);
+    let exports = part.exports().flat_map(|export| [export.file.clone(), script_name(&export.file)]);
     Chapter {
         name: name.to_string(),
         about: study.about.clone(),
@@ -63,15 +64,19 @@ fn chapter(name: &str, part: &Findings<'_>, document: Document) -> Chapter {
 }
 
 fn facts(record: &Parts<'_>) -> Vec<String> {
-    let corrected = |(_, part): &(String, Findings<'_>)| part.study.variant == Variant::Corrected;
-    let variant = if record.parts.iter().any(corrected) { content::CORRECTED } else { AS_PUBLISHED };
-    vec![
-        format!("study {}", record.study),
-        variant.to_string(),
+    let studies = || record.parts.iter().map(|(_, part)| part.study);
+    let variant = match studies().any(|study| study.variant == Variant::Corrected) {
+        true => studies().any(content::has_original).then_some(content::CORRECTED),
+        false => Some(AS_PUBLISHED),
+    };
+    let mut facts = vec![format!("study {}", record.study)];
+    facts.extend(variant.map(str::to_string));
+    facts.extend([
         record.extent.word().to_string(),
         content::words::counted(record.parts.len(), "part"),
         record.started.to_string(),
-    ]
+    ]);
+    facts
 }
 
 /// Counts trials of a part: how many of how many.
@@ -93,6 +98,11 @@ fn warnings(record: &Parts<'_>) -> Vec<String> {
         ("Trials that do not count", {
             of(&|findings| some(findings.rows.iter().filter(|row| !row.is_valid()).count(), findings.rows.len()))
         }),
+        ("Trials of the schedule that are missing", {
+            of(&|part| {
+                part.circumstances.finished.as_ref().and_then(|_| some(reported::missing(part), scheduled(part)))
+            })
+        }),
         ("Trials that cannot be read", of(&|part| some(part.damaged.len(), scheduled(part)))),
         ("Disturbed, or in such a round, and run again", {
             of(&|part| some(reported::ran_again(part).len(), part.trial_count() + reported::ran_again(part).len()))
@@ -103,12 +113,14 @@ fn warnings(record: &Parts<'_>) -> Vec<String> {
     ];
     let notes = notes.into_iter().filter(|(_, parts)| !parts.is_empty());
     let notes = notes.map(|(what, parts)| format!("{what}: {parts}. The reasons are with each part."));
-    let mut not_sealed: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+    let mut of_parts: BTreeMap<String, Vec<&str>> = BTreeMap::new();
     for (name, part) in &record.parts {
-        reported::said_not_sealed(part).into_iter().for_each(|said| not_sealed.entry(said).or_default().push(name));
+        let said = reported::said_not_sealed(part).into_iter().chain(part.no_sync().map(circumstances::no_sync));
+        let said = said.chain(circumstances::mostly_disturbed(part)).chain(notice::starved(part));
+        said.for_each(|said| of_parts.entry(said).or_default().push(name));
     }
-    let not_sealed = not_sealed.into_iter().map(|(said, parts)| format!("Of {}: {said}", parts.join(", ")));
-    not_sealed.chain(notes).collect()
+    let of_parts = of_parts.into_iter().map(|(said, parts)| format!("Of {}: {said}", parts.join(", ")));
+    of_parts.chain(notes).collect()
 }
 
 /// The numbers of all parts, for a program.

@@ -160,13 +160,15 @@ fn render_stack(stack: &Stack, style: Style) -> String {
     let label = stack.rows.iter().map(|row| width(&ascii(&row.label))).max().unwrap_or(0);
     let label = label.min(style.width - cells - AROUND_BAR);
     for row in &stack.rows {
-        let mut line: String = String::new();
-        // A part above 0 gets at least one letter.
-        for (part, letter) in row.parts.iter().zip(LETTERS).skip(1).filter(|(part, _)| **part > 0.0) {
-            line.extend(std::iter::repeat_n(letter, ((part * cells as f64).round() as usize).max(1)));
+        // A part above 0 gets at least one letter, which the longest one gives.
+        let length = |part: &f64| if *part > 0.0 { ((part * cells as f64).round() as usize).max(1) } else { 0 };
+        let mut lengths: Vec<usize> = row.parts.iter().map(length).collect();
+        if let Some(longest) = (0..lengths.len()).max_by_key(|part| lengths[*part]) {
+            let others: usize = lengths.iter().sum::<usize>() - lengths[longest];
+            lengths[longest] = cells.saturating_sub(others);
         }
-        let rest = cells.saturating_sub(line.chars().count());
-        let line: String = std::iter::repeat_n('.', rest).chain(line.chars()).take(cells).collect();
+        let parts = lengths.into_iter().zip(LETTERS);
+        let line: String = parts.flat_map(|(length, letter)| std::iter::repeat_n(letter, length)).collect();
         out += &format!("    {}  {line}  {}\n", padded(&clipped(&ascii(&row.label), label), label, false), row.shown);
     }
     out

@@ -44,10 +44,12 @@ impl Chapter {
     /// The answers in words, or the metrics if there are none.
     pub fn answers(&self) -> impl Iterator<Item = &Block> {
         let blocks = || self.document.blocks(Id::Answer);
-        let words = |block: &&Block| matches!(block, Block::Answer { .. });
-        let has_words = blocks().any(|block| words(&block));
+        let has_words = blocks().any(|block| matches!(block, Block::Answer { .. }));
         let metrics = |block: &Block| matches!(block, Block::Table(_)) || self.document.is_condition(block);
-        blocks().filter(move |block| if has_words { words(block) } else { metrics(block) })
+        blocks().filter(move |block| match block {
+            Block::Answer { .. } | Block::Notes(_) => true,
+            block => !has_words && metrics(block),
+        })
     }
 
     pub fn first_sections(&self) -> impl Iterator<Item = &Section> {

@@ -70,14 +70,17 @@ pub fn parse_set(text: &str) -> Result<(String, Vec<String>), String> {
 
 /// Applies everything that holds before contenders are multiplied out.
 pub(super) fn apply(edition: &mut Edition, choices: &Choices) -> Result<(), String> {
+    if let Some(driver) = &choices.driver {
+        if choices.set.iter().any(|(name, _)| name == "driver") {
+            return Err("--driver and --set driver contradict each other; write one of them".to_string());
+        }
+        set_driver(edition, driver)?;
+    }
     for (position, (name, values)) in choices.set.iter().enumerate() {
         if choices.set[..position].iter().any(|(earlier, _)| earlier == name) {
             return Err(format!("--set {name} is given twice"));
         }
         set_axis(edition, name, values)?;
-    }
-    if let Some(driver) = &choices.driver {
-        set_driver(edition, driver)?;
     }
     for text in &choices.contenders {
         let draft = spec::parse(text).map_err(|message| format!("--contender {text}: {message}"))?;

@@ -3,6 +3,7 @@
 use super::edition::Problem;
 use super::file::File;
 use super::model::OwnMetric;
+use super::spelling;
 use crate::analysis::metric::name::{self, compared_names};
 use crate::analysis::metric::{self, table};
 use crate::source::nearest;
@@ -25,6 +26,10 @@ fn check_metric_name(name: &str, earlier: &[OwnMetric]) -> Result<(), String> {
     let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_';
     if name.is_empty() || !name.bytes().all(plain) {
         return Err(format!("`{name}` must be lower-case letters, digits and underscores"));
+    }
+    let means = spelling::canonical(name);
+    if means != name {
+        return Err(format!("`{name}` means {means}; choose another name"));
     }
     if metric::exists(earlier, name) || table::row(name).is_some() {
         return Err(format!("there is already a metric `{name}`"));

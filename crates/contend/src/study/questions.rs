@@ -187,10 +187,11 @@ fn is_setting(reach: &Reach, key: &str) -> bool {
 fn canonical(reach: &Reach, key: &str, value: &str) -> Result<String, String> {
     let engines =
         reach.editions.iter().flat_map(|edition| &edition.contenders).filter_map(|it| engine::find(&it.engine));
-    match engines.filter_map(|engine| engine.setting(key)).next() {
-        Some(setting) => setting.canonical(value),
-        None => Err(format!("no contender of this study has a setting `{key}`")),
-    }
+    // A value may be one of another engine's.
+    let mut read = engines.filter_map(|engine| engine.setting(key)).map(|setting| setting.canonical(value)).peekable();
+    let first =
+        read.peek().cloned().unwrap_or_else(|| Err(format!("no contender of this study has a setting `{key}`")));
+    read.find(Result::is_ok).unwrap_or(first)
 }
 
 pub(super) fn read_published(file: &File, metrics: &[OwnMetric], reach: &Reach) -> Result<Vec<Published>, Problem> {

@@ -242,20 +242,24 @@ fn chosen_parts<'w>(study: &str, all: &'w [Checked<'w>], choices: &Choices) -> R
     if !has_parts {
         return all.iter().map(|checked| choose_only(study, checked, choices)).collect();
     }
+    let is_named = choices.set.iter().any(|(name, _)| name == PART);
     let (wanted, choices) = wanted_parts(study, all, choices)?;
+    let kind = if choices.variant == Variant::AsPublished { "as-published" } else { choices.extent.word() };
     let mut editions = vec![];
     for checked in wanted {
-        let Some(variant) = checked.part.variant_in(choices.variant, choices.extent) else { continue };
+        let Some(variant) = checked.part.variant_in(choices.variant, choices.extent) else {
+            if is_named {
+                let runs = runs_of(checked);
+                return Err(format!("a requested part takes no part in {kind} runs of study {study}: {runs}"));
+            }
+            continue;
+        };
         let edition = layers::read(&checked.part.file, variant, choices.extent).map_err(|problem| problem.message)?;
         editions.push((checked, variant, edition));
     }
     if editions.is_empty() {
-        let kind = if choices.variant == Variant::AsPublished { "as-published" } else { choices.extent.word() };
-        let named: Vec<String> = wanted_parts(study, all, &choices)?.0.iter().map(|checked| runs_of(checked)).collect();
-        return Err(format!(
-            "none of the requested parts takes part in {kind} runs of study {study}: {}",
-            named.join("; ")
-        ));
+        let parts: Vec<String> = all.iter().map(runs_of).collect();
+        return Err(format!("no part takes part in {kind} runs of study {study}: {}", parts.join("; ")));
     }
     let named = |checked: &Checked| checked.part.name().unwrap_or_default().to_string();
     let known = choices::shared_out(editions.iter().map(|(checked, _, edition)| (named(checked), edition)), &choices)?;

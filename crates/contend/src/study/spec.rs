@@ -154,7 +154,12 @@ impl Draft {
     /// An unknown driver or model, a common value this engine cannot have, or a tier the settings miss.
     pub fn complete(&self, common: &Settings) -> Result<Spec, String> {
         let (driver, model) = self.program()?;
-        let settings = self.complete_settings(common)?;
+        let may_name = |key: &String| self.engine.may_name(Some(driver.name), Some(model), key);
+        if let Some(key) = self.settings.keys().find(|key| !may_name(key)) {
+            return Err(format!("driver `{}` in model `{model}` has no use for the setting `{key}`", driver.name));
+        }
+        let mut settings = self.complete_settings(common)?;
+        settings.retain(|key, _| may_name(key));
         let tier = self.engine.tier_of(&settings);
         if let Some(wanted) = self.tier.filter(|wanted| *wanted != tier) {
             return Err(format!("the requested tier is {wanted}, but these settings give {tier}: {}", join(&settings)));

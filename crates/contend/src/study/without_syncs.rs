@@ -1,4 +1,4 @@
-//! A contender with one setting changed so that its commits wait for no sync: an experiment, never a comparison.
+//! A contender with one setting changed, such as `synchronous=off`: an experiment, never a comparison.
 
 use super::model::{Contender, Resolved};
 use super::spec;
@@ -14,10 +14,23 @@ const WITHOUT_SYNCS: [(&str, &str); 3] =
 /// # Errors
 /// The contender's name cannot be read.
 pub fn without_syncs(base: &Contender) -> Result<Option<(String, Contender)>> {
+    for (key, value) in WITHOUT_SYNCS {
+        if let Some(found) = with(base, key, value)? {
+            return Ok(Some(found));
+        }
+    }
+    Ok(None)
+}
+
+/// The contender with another value of a setting, and the setting in words; `None` if it has this value already, or no such
+/// setting.
+///
+/// # Errors
+/// The contender's name cannot be read.
+pub fn with(base: &Contender, key: &str, value: &str) -> Result<Option<(String, Contender)>> {
     let mut draft = spec::parse(&base.name).map_err(|why| anyhow!("{}: {why}", base.name))?;
-    let Some((key, value)) = WITHOUT_SYNCS.into_iter().find(|(key, _)| draft.knows(key)) else { return Ok(None) };
     let before = base.resolved.settings.get(key).map(String::as_str);
-    if before == Some(value) || draft.set(key, value).is_err() {
+    if !draft.knows(key) || before == Some(value) || draft.set(key, value).is_err() {
         return Ok(None);
     }
     let Ok(complete) = draft.complete(&Settings::new()) else { return Ok(None) };

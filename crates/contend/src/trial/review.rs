@@ -216,7 +216,8 @@ impl Review<'_> {
             guards::excuse(&mut clients, &ids, queued_ns.unwrap_or(0));
         }
         let open = self.stage.round.load.rate_per_s.is_some();
-        Ok(guards::littles_law(&clients, guards::Excuses { late_is_work, crowded, open }))
+        let own_ns = self.own_ns_per_operation(self.stage.contender);
+        Ok(guards::littles_law(&clients, guards::Excuses { late_is_work, crowded, open, own_ns }))
     }
 
     /// How the number of rows of each transaction is determined.

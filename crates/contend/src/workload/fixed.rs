@@ -49,12 +49,24 @@ fn is_volatile(sql: &str) -> bool {
         || (0..tokens.len()).any(|at| reads_clock(&tokens[at..tokens.len().min(at + 4)]))
 }
 
+/// Whether a statement may change a table that it does not mention: by a trigger, a key that acts, or a view.
+pub fn changes_indirectly(workload: &Workload) -> bool {
+    let schema = [workload.schema_sql(), workload.index_sql()].concat();
+    let after_load = workload.after_load.iter().map(|after| &after.sql);
+    schema.iter().chain(after_load).any(|sql| {
+        let tokens = words_and_signs(sql, Brackets::Quote);
+        let is = |token: &str, words: &[&str]| words.iter().any(|word| token.eq_ignore_ascii_case(word));
+        let acts =
+            |of: &[&str]| is(of[0], &["delete", "update"]) && is(of[1], &["set"]) && is(of[2], &["null", "default"]);
+        ["trigger", "cascade", "view"].iter().any(|word| mentions(sql, word)) || tokens.windows(3).any(acts)
+    })
+}
+
 /// Whether each transaction is such a read. In doubt it is not: a table counts as written if a writing statement
 /// mentions it, and with triggers, cascades or views all tables do.
 pub fn reads(workload: &Workload) -> Vec<bool> {
     let statements = workload.plan_statements();
-    let schema = [workload.schema_sql(), workload.index_sql()].concat();
-    let indirect = schema.iter().any(|sql| ["trigger", "cascade", "view"].iter().any(|word| mentions(sql, word)));
+    let indirect = changes_indirectly(workload);
     let of_step = |step: &Step| match step {
         Step::Sql(step) => statements.get(step.statement as usize),
         _ => None,

@@ -1,6 +1,7 @@
 //! Which reads return the rows with one value in a table to which clients only add: how many there are follows from
 //! what was committed, and so does the number of rows that such a read may return.
 
+use super::fixed::changes_indirectly;
 use super::model::Workload;
 use super::sql::{Brackets, mentions, words_and_signs};
 use crate::growing::Growing;
@@ -26,9 +27,7 @@ struct Select<'s> {
 pub fn reads(workload: &Workload, scale: f64) -> Vec<Growing> {
     let statements = workload.plan_statements();
     let brackets = workload.brackets();
-    let schema = [workload.schema_sql(), workload.index_sql()].concat();
-    let indirect = schema.iter().any(|sql| ["trigger", "cascade", "view"].iter().any(|word| mentions(sql, word)));
-    if indirect || workload.login.is_some() {
+    if changes_indirectly(workload) || workload.login.is_some() {
         return vec![];
     }
     let all =

@@ -130,7 +130,7 @@ impl Work<'_> {
             let can_be_named = suspected.as_ref().is_none_or(Suspected::can_be_named);
             let is_wanted = !saved.values(of).is_empty() && self.ways.relaxing != Relaxing::Nothing && can_be_named;
             let candidate = Candidate { arm, of, search_ns: self.search_ns(arm) };
-            is_wanted.then(|| (suspected.and_then(|of| of.use_share).unwrap_or(0.0), candidate))
+            is_wanted.then(|| (suspected.map_or(0.0, |of| of.weight()), candidate))
         };
         let mut all: Vec<(f64, Candidate)> = saved.arms.iter().enumerate().filter_map(wanted).collect();
         all.sort_by(|a, b| b.0.total_cmp(&a.0));

@@ -54,7 +54,7 @@ class Connection {
     this.config = config;
     this.busy = false;
     this.lost = false;
-    this.interrupted = 0;
+    this.interrupted = -Infinity;
     /** Fields of the statement that last returned rows; its values are read before the next one. */
     this.fields = undefined;
     inner.connection.on('error', () => {
@@ -118,8 +118,8 @@ class Connection {
 
   /** Over a second connection, because the server does not read from this one while it works. */
   interrupt() {
-    if (Date.now() - this.interrupted < INTERRUPT_EVERY_MS) return;
-    this.interrupted = Date.now();
+    if (performance.now() - this.interrupted < INTERRUPT_EVERY_MS) return;
+    this.interrupted = performance.now();
     const id = this.inner.threadId;
     mysql.createConnection(this.config)
       .then(async (second) => {

@@ -108,7 +108,7 @@ class Connection {
     this.made = 0;
     this.busy = false;
     this.lost = false;
-    this.interrupted = 0;
+    this.interrupted = -Infinity;
     client.on('error', () => this.lose());
     client.on('end', () => this.lose());
   }
@@ -163,8 +163,8 @@ class Connection {
 
   /** Over a second connection, because the server does not read from this one while it works. */
   interrupt() {
-    if (Date.now() - this.interrupted < INTERRUPT_EVERY_MS) return;
-    this.interrupted = Date.now();
+    if (performance.now() - this.interrupted < INTERRUPT_EVERY_MS) return;
+    this.interrupted = performance.now();
     const second = new pg.Client(this.config);
     second.on('error', () => {});
     second.connect()

@@ -3,6 +3,14 @@
 
 declare(strict_types=1);
 
+/** The failure of a fetch after the first one, which PDO's fetchAll does not throw: of a commit, or of an interrupted scan. */
+function failedLater(PDOStatement $s): PDOException
+{
+    $failure = new PDOException($s->errorInfo()[2] ?? '');
+    $failure->errorInfo = $s->errorInfo();
+    return $failure;
+}
+
 abstract class PdoConnection extends Connection
 {
     public PDO $db;
@@ -57,6 +65,8 @@ abstract class PdoConnection extends Connection
             $lines[] = '$m = ' . $this->changed($s, $statement) . ';';
         } elseif ($keep === []) {
             array_push($lines, "\$r = {$s}->fetchAll(PDO::FETCH_NUM);", '$m = count($r);');
+            // fetchAll throws the failure of its first fetch alone.
+            $lines[] = "if ({$s}->errorCode() !== '00000') { throw failedLater($s); }";
         } else {
             array_push($lines, '$m = 0;', "while ((\$row = {$s}->fetch(PDO::FETCH_NUM)) !== false) {");
             foreach ($keep as [$slot, $column, $rows]) {

@@ -9,6 +9,11 @@ require_once __DIR__ . '/pdo.php';
 const PG_LOST = '08006';
 const PG_NOT_CONNECTED = '08001';
 
+function withNul(): Failure
+{
+    return new Failure(WORKER, NO_VALUE, 'a text with a NUL character, which PostgreSQL cannot store');
+}
+
 final class PdoPgsqlConnection extends PdoConnection
 {
     private bool $lost = false;
@@ -51,6 +56,18 @@ final class PdoPgsqlConnection extends PdoConnection
     {
         $numbers = array_values(array_unique(array_column($statement->places, 1)));
         return (string) (1 + array_search($index + 1, $numbers, true));
+    }
+
+    /** PDO sends a text up to its first NUL; PostgreSQL stores none with one. */
+    public function code(string $s, Statement $statement, array $args, array $keep, string $v): array
+    {
+        $checks = [];
+        foreach ($args as [$value, $type]) {
+            if ($type !== 'int' && $type !== 'null') {
+                $checks[] = "if (is_string($value) && str_contains($value, \"\\0\")) { throw withNul(); }";
+            }
+        }
+        return [...$checks, ...parent::code($s, $statement, $args, $keep, $v)];
     }
 
     /** PREPARE shows errors before the window; the number of columns comes from a query that is never executed. */

@@ -147,6 +147,9 @@ class Psycopg(Driver):
             return None
         if error.sqlstate:
             return (wire.SQLSTATE, wire.base36(error.sqlstate))
+        if isinstance(error, psycopg.DataError):
+            # Without a state it comes from the library: a text with a NUL character, which it does not send.
+            return (wire.WORKER, wire.NO_VALUE)
         return (wire.SQLSTATE, _LOST) if isinstance(error, psycopg.OperationalError) else None
 
 

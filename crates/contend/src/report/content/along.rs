@@ -92,14 +92,21 @@ fn turn(along: &ContenderAlong) -> String {
 /// The best contender of a tier at each value.
 fn firsts(findings: &Findings<'_>, of: &AlongAnswer<'_>, Firsts { tier, at }: &Firsts) -> String {
     let name = |point: &Point| words::label(findings, point.contender).to_string();
+    let value = |point: &Point| {
+        let least = if point.at_least { "at least " } else { "" };
+        format!("{least}{}", of.metric.show(point.value))
+    };
     let first = |First { best, next, compared }: &First| {
+        if let Verdict::NotComparable(why) = &compared.verdict {
+            return format!("with {} {} and {} cannot be compared ({why})", trimmed(best.x), name(best), name(next));
+        }
         let rather = match &compared.verdict {
             verdict if verdict.is_difference() || *verdict == Verdict::NoWords => {
                 format!("{} that of {}", by(compared), name(next))
             }
-            _ => format!("not distinguished from {} with {}", name(next), of.metric.show(next.value)),
+            _ => format!("not distinguished from {} with {}", name(next), value(next)),
         };
-        format!("with {} {} ({}, {rather})", trimmed(best.x), name(best), of.metric.show(best.value))
+        format!("with {} {} ({}, {rather})", trimmed(best.x), name(best), value(best))
     };
     let label = charts::capitalised(&of.metric.label());
     let firsts: Vec<String> = at.iter().map(first).collect();

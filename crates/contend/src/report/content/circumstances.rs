@@ -44,9 +44,14 @@ pub fn warnings(findings: &Findings<'_>) -> Vec<String> {
             was(unreadable)
         ));
     }
-    warnings.extend(disturbance(findings).filter(|(is_most, _)| *is_most).map(|(_, said)| said));
+    warnings.extend(mostly_disturbed(findings));
     warnings.extend(notice::starved(findings));
     warnings
+}
+
+/// A warning if most valid trials were disturbed.
+pub fn mostly_disturbed(findings: &Findings<'_>) -> Option<String> {
+    disturbance(findings).filter(|(is_most, _)| *is_most).map(|(_, said)| said)
 }
 
 /// Notes after the answers.
@@ -107,7 +112,7 @@ fn disturbance(findings: &Findings<'_>) -> Option<(bool, String)> {
     }
     let cpu = match worst {
         0..=50 => String::new(),
-        _ => format!(" Other programs used up to {} % of the CPU.", worst / 10),
+        _ => format!(" Other programs used up to {} of the CPU.", Percent(worst as f64 / 1000.0)),
     };
     let is_most = marked * 2 > all;
     let advice = match is_most {

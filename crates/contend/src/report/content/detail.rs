@@ -32,8 +32,8 @@ pub fn transactions(findings: &Findings<'_>) -> Option<Section> {
     blocks.push(Block::Note(
         match findings.of_service() {
             true => {
-                "Response counts from when the request was due, service from when it was sent. Service is of those answered as \
-                 expected; response also holds those that failed or timed out, as lower bounds."
+                "Response counts from when the request was due, service from when it was sent. Both also hold requests that \
+                 timed out or were cut off, as lower bounds; response also those with another answer than expected."
             }
             false => {
                 "Response counts from when the operation was due, service only the last attempt. Both \

@@ -8,9 +8,10 @@ use crate::report::document::{Cell as TableCell, Tone};
 use crate::stats::precision::Percent;
 use std::cmp::Ordering;
 
-/// The largest share of failures, with 95 % confidence, if none of this many crashes failed: the rule of three.
+/// The largest share of failures, with 95 % confidence, if none of this many crashes failed: the rule of three. It is rounded up to
+/// what is printed, tenths of a percent.
 pub fn share_max(crashes: u64) -> Percent {
-    Percent((3.0 / crashes as f64).min(1.0))
+    Percent((3000u64.div_ceil(crashes.max(1)) as f64 / 1000.0).min(1.0))
 }
 
 /// How one tier is known.
@@ -143,17 +144,17 @@ mod tests {
         let here = found(Place::Here("r"), Tier::Durable);
         assert_eq!(
             words(Tier::Durable, Some(&here)),
-            "proved here: 0 of 2,222 simulated power cuts left less, so below 0.1 %; Engine 1.2, 2026-11-21, record r"
+            "proved here: 0 of 2,222 simulated power cuts left less, so below 0.2 %; Engine 1.2, 2026-11-21, record r"
         );
         let alone = Evidence { one_process: true, ..found(Place::Here("r"), Tier::Durable) };
         assert!(words(Tier::Durable, Some(&alone)).contains("0 of 2,222 simulated power cuts of one process left"));
         let unordered = Evidence { cuts: 44, posix: [44, 19], ..found(Place::Here("r"), Tier::Durable) };
         assert!(words(Tier::Durable, Some(&unordered)).contains(
-            "0 of 44 simulated power cuts left less, so below 6.8 %; on file systems without ordered names 19 of 44 left less; "
+            "0 of 44 simulated power cuts left less, so below 6.9 %; on file systems without ordered names 19 of 44 left less; "
         ));
         assert_eq!(
             words(Tier::Unsafe, Some(&here)),
-            "only documented: not seen here in 2,222 simulated power cuts, so below 0.1 %; Engine 1.2, 2026-11-21, record r"
+            "only documented: not seen here in 2,222 simulated power cuts, so below 0.2 %; Engine 1.2, 2026-11-21, record r"
         );
         let elsewhere = found(Place::Elsewhere, Tier::Bounded);
         assert!(words(Tier::Bounded, Some(&elsewhere)).starts_with("proved elsewhere: 0 of 2,222"));

@@ -97,12 +97,16 @@ fn is_listed(findings: &Findings<'_>, compared: &Compared) -> bool {
 fn asked_effects(findings: &Findings<'_>) -> Vec<Block> {
     let mut asked: Vec<(&str, String, Vec<Row>)> = vec![];
     for effect in &findings.effects {
-        let (Some(ask), Ok(found)) = (&effect.factor.ask, &effect.result) else { continue };
+        let Some(ask) = &effect.factor.ask else { continue };
         let metric = effect.metric.as_ref().map_or(effect.factor.metric.clone(), Metric::label);
-        let text = format!("{}: {}.", effect.about, effect_in_words(&metric, found.ratio, found.interval));
+        let (said, interval, tone) = match &effect.result {
+            Ok(found) => (effect_in_words(&metric, found.ratio, found.interval), found.interval, Tone::Plain),
+            Err(why) => (format!("this run does not answer it ({why})"), None, Tone::Muted),
+        };
+        let text = format!("{}: {said}.", effect.about);
         let condition = several_conditions(findings).then(|| words::condition(findings, effect.condition));
-        let unclear = found.interval.filter(includes_one).map(|_| effect.about.clone());
-        let row = Row { said: Said { condition, text, tone: Tone::Plain }, unclear };
+        let unclear = interval.filter(includes_one).map(|_| effect.about.clone());
+        let row = Row { said: Said { condition, text, tone }, unclear };
         match asked.iter_mut().find(|(known, of, _)| known == ask && *of == metric) {
             Some((_, _, rows)) => rows.push(row),
             None => asked.push((ask, metric, vec![row])),

@@ -10,7 +10,7 @@ pub mod evidence;
 pub mod first;
 mod grid;
 pub mod method;
-mod notice;
+pub mod notice;
 mod overheads;
 mod pauses;
 mod readback;
@@ -113,6 +113,11 @@ fn of_databases(findings: &Findings<'_>) -> Vec<Option<Section>> {
 }
 
 /// The variant of a study that has an original.
+/// Whether a study repeats a published benchmark.
+pub fn has_original(study: &Study) -> bool {
+    !study.published.is_empty() || !study.changes.is_empty()
+}
+
 pub const CORRECTED: &str = "the original, corrected";
 
 fn facts(findings: &Findings<'_>) -> Vec<String> {
@@ -121,9 +126,8 @@ fn facts(findings: &Findings<'_>) -> Vec<String> {
     if findings.of_service() {
         return vec![study.name.clone(), rounds, findings.circumstances.started.to_string()];
     }
-    let has_original = !study.published.is_empty() || !study.changes.is_empty();
     let variant = match study.variant {
-        Variant::Corrected => has_original.then_some(CORRECTED),
+        Variant::Corrected => has_original(study).then_some(CORRECTED),
         Variant::AsPublished => Some("as published, flaws included"),
     };
     let extent = match study.extent {

@@ -20,7 +20,9 @@ pub fn rounds(findings: &Findings<'_>) -> String {
             format!("{} of at most {} rounds: each ratio is known within {within}", study.rounds, wanted.rounds_max)
         }
         Some(widest) => {
-            format!("{rounds}, the most allowed: not each ratio is known within {within}, but {}", Percent(widest))
+            let widest = Percent(widest).to_string();
+            let but = if widest == within.to_string() { ", but almost".to_string() } else { format!(", but {widest}") };
+            format!("{rounds}, the most allowed: not each ratio is known within {within}{but}")
         }
         None => format!("{rounds}, the most allowed: not each ratio is known within {within}"),
     }

@@ -134,6 +134,7 @@ pub fn share(part: u64, whole: u64) -> String {
         (_, 0) => NOTHING.to_string(),
         (0, _) => "0".to_string(),
         (part, whole) if (part as f64) < 0.0005 * whole as f64 => format!("{} (<0.1 %)", count(part)),
+        (part, whole) if part < whole && part as f64 >= 0.9995 * whole as f64 => format!("{} (>99.9 %)", count(part)),
         (part, whole) => format!("{} ({})", count(part), Percent(part as f64 / whole as f64)),
     }
 }

@@ -31,7 +31,7 @@ fn navigation(volume: &Volume) -> String {
 }
 
 fn anchor(part: &Chapter) -> String {
-    format!("part-{}", part.name)
+    escaped(&format!("part-{}", part.name))
 }
 
 fn mark(part: &Chapter) -> String {
@@ -87,7 +87,7 @@ fn inside(part: &Chapter, prefix: &str) -> String {
     let link =
         |section: &Section| format!("<a href=\"#{prefix}{}\">{}</a>\n", section.id.anchor(), escaped(&section.title));
     let sections: String = part.document.sections.iter().map(link).collect();
-    let file = |file: &String| format!("<a href=\"{0}/{file}\">{file}</a>\n", escaped(&part.name));
+    let file = |file: &String| format!("<a href=\"{0}/{1}\">{1}</a>\n", escaped(&part.name), escaped(file));
     let files: String = part.files.iter().map(file).collect();
     format!("<p class=\"inside\">{sections}</p>\n<p class=\"inside\">Files: {files}</p>\n")
 }

@@ -79,11 +79,13 @@ fn side_by_side(original: &Findings<'_>, fair: &Findings<'_>) -> Vec<Block> {
             table.group(words::condition(original, condition), "");
         }
         open = Some(condition);
-        for (row, metric) in metrics.iter().enumerate() {
+        for (row, [metric, other]) in metrics.iter().enumerate() {
             let label = if row == 0 { words::label(original, contender) } else { "" };
-            let shown =
-                |findings: &Findings<'_>, cell| words::estimate(metric, &findings.estimator().estimate(cell, metric));
-            table.row([Cell::new(label), Cell::new(metric.label()), shown(original, ours), shown(fair, others)]);
+            let shown = |findings: &Findings<'_>, metric, cell| {
+                words::estimate(metric, &findings.estimator().estimate(cell, metric))
+            };
+            let cells = [shown(original, metric, ours), shown(fair, other, others)];
+            table.row([Cell::new(label), Cell::new(metric.label())].into_iter().chain(cells));
         }
     }
     if table.rows.is_empty() {
@@ -92,13 +94,13 @@ fn side_by_side(original: &Findings<'_>, fair: &Findings<'_>) -> Vec<Block> {
     vec![Block::Heading(format!("{} and {}", name(mine), name(theirs))), Block::Table(table)]
 }
 
-/// Metrics that both parts have: the two headlines and [`ALSO_SHOWN`].
-fn metrics(a: &Findings<'_>, b: &Findings<'_>) -> Vec<Metric> {
+/// Metrics that both parts have, as each counts them: the two headlines and [`ALSO_SHOWN`].
+fn metrics(a: &Findings<'_>, b: &Findings<'_>) -> Vec<[Metric; 2]> {
     let names = [study(a).headline.as_str(), study(b).headline.as_str()].into_iter().chain(ALSO_SHOWN);
-    let mut metrics: Vec<Metric> = vec![];
-    for metric in names.filter_map(|name| a.metric(name).and_then(|_| b.metric(name))) {
-        if metrics.iter().all(|have| have.name != metric.name) {
-            metrics.push(metric);
+    let mut metrics: Vec<[Metric; 2]> = vec![];
+    for (of_a, of_b) in names.filter_map(|name| a.metric(name).zip(b.metric(name))) {
+        if metrics.iter().all(|[have, _]| have.name != of_a.name) {
+            metrics.push([of_a, of_b]);
         }
     }
     metrics

@@ -230,7 +230,7 @@ pub fn try_out<'c>(
 pub fn without_passwords(args: impl Iterator<Item = String>, options: &[&str]) -> Vec<String> {
     let shown = |text: &str, is_address: bool| match Typed::parse(text) {
         Ok(typed) if typed.password.is_some() => typed.dsn.to_string(),
-        Err(_) if is_address => "(not shown)".to_string(),
+        Err(_) if is_address || text.contains("://") && text.contains('@') => "(not shown)".to_string(),
         _ => text.to_string(),
     };
     let (mut all, mut is_next) = (vec![], false);
@@ -256,7 +256,8 @@ mod tests {
             ("run --dsn postgres://me:secret@h/d", "run --dsn postgres://me@h:5432/d"),
             ("run --dsn=mysql://me:secret@h", "run --dsn=mysql://me@h:3306/"),
             ("run --dsn x:secret --dsn=secret", "run --dsn (not shown) --dsn=(not shown)"),
-            ("a.db --to=postgres://me:secret@h/d?socket=/s", "a.db --to=postgres://me@/d?socket=/s"),
+            ("a.db --to=postgres://me:secret@/d?socket=/s", "a.db --to=postgres://me@/d?socket=/s"),
+            ("watch postgres://me:secret@h/d?socket=/s", "watch (not shown)"),
             ("postgres://me:secret@h/d --schema s", "postgres://me@h:5432/d --schema s"),
             ("run --dsn postgres://me@h/d?password_env=P a=b", "run --dsn postgres://me@h/d?password_env=P a=b"),
         ] {

@@ -340,13 +340,14 @@ fn invariants(
         check_single(&invariant.sql, &at.key("sql"))?;
         let (name, sql) = (invariant.name.clone(), invariant.sql.clone());
         match &invariant.last {
-            Some(last)
-                if [&invariant.equals, &invariant.at_least, &invariant.at_most].iter().all(|of| of.is_none()) =>
-            {
+            Some(_) if [&invariant.equals, &invariant.at_least, &invariant.at_most].iter().any(|of| of.is_some()) => {
+                return at.key("last").fail("an invariant has exactly one of equals, at_least, at_most and last");
+            }
+            Some(last) => {
                 let (transaction, key, values) = written_last(last, transactions, &at.key("last"))?;
                 last_writes.push(LastWrite { name, sql, transaction, key, values });
             }
-            _ => invariants.push(Invariant { name, sql, expect: expect(invariant, file, scale, &at)? }),
+            None => invariants.push(Invariant { name, sql, expect: expect(invariant, file, scale, &at)? }),
         }
     }
     Ok((invariants, last_writes))

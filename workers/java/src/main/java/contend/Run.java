@@ -165,8 +165,8 @@ final class Run {
     }
 
     /**
-     * Retries what a lock of SQLite prevents before the measurement, for 2 s at most: another process that opens the same
-     * database at the same moment may lock it to recover its log, whatever the busy timeout.
+     * Retries what a lock of SQLite prevents before the measurement or after it, for 2 s at most: another process that opens
+     * the same database at the same moment may lock it to recover its log, whatever the busy timeout.
      */
     private void whenFree(Opening opening) throws SQLException {
         for (long begun = System.nanoTime(); ; LockSupport.parkNanos(FREE_AGAIN_NS)) {
@@ -226,12 +226,13 @@ final class Run {
             return;
         }
         try {
-            settings(conn).forEach((name, found) -> {
+            // Other clients may still write.
+            whenFree(() -> settings(conn).forEach((name, found) -> {
                 Object first = sessions.get(0).get(name);
                 if (!found.equals(first)) {
                     differs = "a connection reads back " + name + " = " + found + " after the start, the first one " + first + " before";
                 }
-            });
+            }));
             readBack.incrementAndGet();
         } catch (SQLException e) {
             // A lost connection has no settings any more.
