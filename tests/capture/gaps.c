@@ -1,4 +1,5 @@
 /* What the library could lose: more statements than it keeps apart, segments that a callback fills, extensions. */
+#include <pthread.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,6 +43,13 @@ static int wait_itself(void *holder, int calls) {
     return !clock_nanosleep(CLOCK_MONOTONIC, 0, &time, NULL);
 }
 
+/* Executes a statement whose values another thread has bound. */
+static void *step(void *statement) {
+    MUST(sqlite3_step(statement), SQLITE_DONE);
+    MUST(sqlite3_reset(statement), SQLITE_OK);
+    return NULL;
+}
+
 int main(int argc, char **argv) {
     MUST(sqlite3_open(argv[2], &db), SQLITE_OK);
     sqlite3_stmt *statement;
@@ -58,6 +66,19 @@ int main(int argc, char **argv) {
         MUST(sqlite3_finalize(statement), SQLITE_OK);
         MUST(sqlite3_exec(db, "SELECT * FROM three", row, NULL, NULL), SQLITE_OK);
         MUST(sqlite3_exec(db, "COMMIT", NULL, NULL, NULL), SQLITE_OK);
+    } else if (!strcmp(argv[1], "moves")) {
+        sqlite3_stmt *other;
+        MUST(sqlite3_exec(db, "CREATE TABLE log (v)", NULL, NULL, NULL), SQLITE_OK);
+        MUST(sqlite3_prepare_v2(db, "INSERT INTO log VALUES (?)", -1, &statement, NULL), SQLITE_OK);
+        MUST(sqlite3_prepare_v2(db, "SELECT 1 WHERE 0", -1, &other, NULL), SQLITE_OK);
+        for (int i = 0; i < 50; i++) {
+            pthread_t thread;
+            MUST(sqlite3_bind_int(statement, 1, i), SQLITE_OK);
+            MUST(pthread_create(&thread, NULL, step, statement), 0);
+            MUST(pthread_join(thread, NULL), 0);
+            MUST(sqlite3_step(other), SQLITE_DONE);
+            MUST(sqlite3_reset(other), SQLITE_OK);
+        }
     } else if (!strcmp(argv[1], "waits")) {
         sqlite3 *holder;
         MUST(sqlite3_open(argv[2], &holder), SQLITE_OK);

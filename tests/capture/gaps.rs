@@ -68,6 +68,18 @@ fn a_callback_that_fills_the_segment_loses_nothing() {
     assert!(bytes < 180_000 * 10, "{bytes} bytes on disk, more than 10 for a statement");
 }
 
+/// As Go's runtime moves a goroutine between two calls.
+#[test]
+fn values_that_another_thread_has_bound_are_those_of_the_execution() {
+    let bench = Bench::new();
+    let Some(program) = built(&bench) else { return };
+    let path = database(&bench).display().to_string();
+    capture(&bench, &["--values=full"], &[&program, "moves", &path]).exits(0);
+    assert_eq!(counts(&shown(&bench), "INSERT INTO log")[0], 50);
+    let replayed = bench.contend(&["replay", "taken"]);
+    assert!(replayed.code == Some(0), "{replayed:?}");
+}
+
 const FEATURES: &str = "
 import sqlite3
 db = sqlite3.connect('app.db', isolation_level=None)

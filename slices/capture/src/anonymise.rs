@@ -5,7 +5,8 @@ use crate::manifest::{Manifest, Total, Values, halves, make_private, random_key,
 use crate::mysql_text::{self, Mode};
 use crate::pack::pack;
 use crate::postgres_text;
-use crate::segment::{Raw, SEGMENTS, stored};
+use crate::raw::Raw;
+use crate::segment::{SEGMENTS, stored};
 use crate::whole::Totals;
 use anyhow::{Result, bail, ensure};
 use contend_interpose::format::{header, kind, record, value};

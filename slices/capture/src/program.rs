@@ -1,6 +1,6 @@
 //! The transactions of a program: attempts, retries, and groups of the same shape.
 
-use crate::segment::Who;
+use crate::raw::Who;
 use crate::sql::{Begin, Does, Shape, as_written, shape, without_stand_ins};
 use crate::trace::{Call, How, Trace};
 use std::collections::{BTreeMap, HashMap};

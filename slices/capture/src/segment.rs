@@ -1,7 +1,9 @@
 //! Reads segments: the records of each thread in order, and all of them by time.
 
+use crate::bound::with_times;
 use crate::manifest::{Total, read_own, write_private};
 use crate::pack::{pack, unpack};
+use crate::raw::{Raw, Who};
 use crate::whole::{Totals, difference};
 use anyhow::{Context, Result, ensure};
 use contend_interpose::format::{MAGIC, VERSION, header, kind, record};
@@ -11,79 +13,6 @@ use std::path::{Path, PathBuf};
 
 /// Directory of the segments in a capture.
 pub const SEGMENTS: &str = "segments";
-
-/// What follows a server's PREPARE: the code of a failure in eight bytes, then the declared types, whose number is `b`.
-const PREPARE_CODE: usize = record::PREPARE_BYTES;
-const PREPARE_TYPES: usize = PREPARE_CODE + 8;
-
-/// Process and thread of a record.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Who {
-    pub process: u64,
-    pub pid: u32,
-    pub tid: u32,
-}
-
-/// A record as stored in a segment.
-pub struct Raw {
-    pub who: Who,
-    bytes: Vec<u8>,
-}
-
-impl Raw {
-    pub fn kind(&self) -> u8 {
-        self.bytes[record::KIND]
-    }
-
-    pub fn a(&self) -> u8 {
-        self.bytes[record::A]
-    }
-
-    pub fn b(&self) -> u16 {
-        u16::from_ne_bytes([self.bytes[record::B], self.bytes[record::B + 1]])
-    }
-
-    /// A number at an offset; 0 if the record is too short.
-    pub fn u64(&self, at: usize) -> u64 {
-        self.bytes.get(at..at + 8).and_then(|bytes| bytes.try_into().ok()).map_or(0, u64::from_ne_bytes)
-    }
-
-    pub fn u32(&self, at: usize) -> u32 {
-        self.bytes.get(at..at + 4).and_then(|bytes| bytes.try_into().ok()).map_or(0, u32::from_ne_bytes)
-    }
-
-    pub fn i32(&self, at: usize) -> i32 {
-        self.u32(at).cast_signed()
-    }
-
-    pub fn id(&self) -> u64 {
-        self.u64(record::ID)
-    }
-
-    pub fn t(&self) -> u64 {
-        self.u64(record::T)
-    }
-
-    pub fn bytes(&self, at: usize, length: u64) -> &[u8] {
-        let rest = self.bytes.get(at..).unwrap_or_default();
-        &rest[..rest.len().min(usize::try_from(length).unwrap_or(usize::MAX))]
-    }
-
-    /// The code with which a server refused to prepare a statement, in a PREPARE.
-    pub fn prepare_code(&self) -> u64 {
-        self.u64(PREPARE_CODE)
-    }
-
-    /// Numbers of the types that a client declared for the parameters of a PREPARE; 0 leaves one to the server.
-    pub fn declared_types(&self) -> Vec<u32> {
-        (0..usize::from(self.b())).map(|i| self.u32(PREPARE_TYPES + i * size_of::<u32>())).collect()
-    }
-
-    /// Whether `t` is a time.
-    fn is_timed(&self) -> bool {
-        !matches!(self.kind(), kind::TEXT | kind::PROCESS | kind::LIBRARY | kind::BIND | kind::CLEAR)
-    }
-}
 
 /// Losses that the library counted.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -96,7 +25,7 @@ pub struct Lost {
 
 /// What the segments of a capture have.
 pub struct Recorded {
-    /// All records by time. Bound values have the time of the following call.
+    /// All records by time. Bound values have the time of their execution.
     pub records: Vec<Raw>,
     pub lost: Lost,
     /// Difference from the files at the end of the capture, as a sentence.
@@ -124,19 +53,12 @@ pub fn read(dir: &Path, totals: Option<&Totals>) -> Result<Recorded> {
             unwritten += 1;
         }
     }
-    let mut all: Vec<(u64, Raw)> = vec![];
-    for mut segments in threads.into_values() {
+    let in_order = |mut segments: Vec<(u64, Vec<Raw>)>| {
         segments.sort_by_key(|(serial, _)| *serial);
-        let mut records: Vec<Raw> = segments.into_iter().flat_map(|(_, records)| records).collect();
-        let mut next = u64::MAX;
-        let mut timed: Vec<(u64, Raw)> = vec![];
-        while let Some(raw) = records.pop() {
-            next = if raw.is_timed() { raw.t() } else { next };
-            timed.push((next, raw));
-        }
-        timed.reverse();
-        all.append(&mut timed);
-    }
+        segments.into_iter().flat_map(|(_, records)| records).collect()
+    };
+    let threads = threads.into_iter().map(|(who, segments)| (who, in_order(segments)));
+    let mut all = with_times(threads.collect());
     // A stable sort: records of a thread with equal times keep their order.
     all.sort_by_key(|(at, _)| *at);
     let records = unwritten + lost.values().map(|lost| lost.records).sum::<u64>();

@@ -2,7 +2,8 @@
 
 pub use crate::connection::{Connection, Process};
 use crate::manifest::Manifest;
-use crate::segment::{self, Lost, Raw, Recorded, SEGMENTS, Who};
+use crate::raw::{Raw, Who};
+use crate::segment::{self, Lost, Recorded, SEGMENTS};
 use crate::statement::settings;
 pub use crate::value::Value;
 use crate::value::value_of;

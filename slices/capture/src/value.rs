@@ -1,7 +1,7 @@
 //! Values of a capture.
 
 use crate::manifest::Manifest;
-use crate::segment::Raw;
+use crate::raw::Raw;
 use contend_interpose::format::{record, value};
 use contend_interpose::text::stand_in_number;
 use std::rc::Rc;

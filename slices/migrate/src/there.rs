@@ -177,7 +177,9 @@ fn written(
 fn unfinished(error: anyhow::Error) -> anyhow::Error {
     match error.is::<Cancelled>() {
         true => error,
-        false => error.context("the migration is not finished; --resume continues it"),
+        false => error.context(
+            "the migration is not finished; --resume continues it, unless the source has changed since: then begin again",
+        ),
     }
 }
 

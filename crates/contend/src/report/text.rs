@@ -10,6 +10,8 @@ pub const WIDTH: usize = 100;
 const NARROWEST: usize = 60;
 /// Room for what stands around a bar and its label.
 const AROUND_BAR: usize = 24;
+/// The part of it that is blank.
+const BLANKS: usize = 9;
 const GAP: usize = 2;
 /// Longest text with its remark in a cell; beyond it the remark becomes a numbered note below the table.
 const LONGEST_REMARK: usize = 28;
@@ -111,11 +113,17 @@ fn answer(ask: &str, said: &[Said], style: Style) -> String {
     out
 }
 
+/// The longest label beside a bar: of what the bar leaves of a line, its blanks and the longest text after it take a part.
+fn label_room(left: usize, shown: usize) -> usize {
+    left.saturating_sub(AROUND_BAR.max(BLANKS + shown)).max(1)
+}
+
 /// Bars, a scale of zero to the largest, `|---|` the interval.
 fn render_bars(bars: &Bars, style: Style) -> String {
     let mut out = paint(&wrapped(&bars.title, ["", "  "], style), BOLD, style);
     let label = bars.bars().map(|bar| width(&ascii(&bar.label))).max().unwrap_or(0);
-    let label = label.min(style.width - style.bar() - AROUND_BAR);
+    let shown = bars.bars().map(|bar| width(&ascii(&bar.shown))).max().unwrap_or(0);
+    let label = label.min(label_room(style.width - style.bar(), shown));
     for row in &bars.rows {
         match row {
             BarRow::Group(name, meaning) if meaning.is_empty() => out += &wrapped(name, ["  ", "    "], style),
@@ -158,7 +166,8 @@ fn render_stack(stack: &Stack, style: Style) -> String {
     let key: Vec<String> = stack.legend.iter().zip(LETTERS).map(|(word, letter)| format!("{letter} {word}")).collect();
     let mut out = wrapped(&format!("{}  ({})", stack.title, key.join(", ")), ["", "  "], style);
     let label = stack.rows.iter().map(|row| width(&ascii(&row.label))).max().unwrap_or(0);
-    let label = label.min(style.width - cells - AROUND_BAR);
+    let shown = stack.rows.iter().map(|row| width(&row.shown)).max().unwrap_or(0);
+    let label = label.min(label_room(style.width - cells, shown));
     for row in &stack.rows {
         // A part above 0 gets at least one letter, which the longest one gives.
         let length = |part: &f64| if *part > 0.0 { ((part * cells as f64).round() as usize).max(1) } else { 0 };

@@ -9,6 +9,8 @@ pub struct Layout {
     pub columns: Vec<String>,
     /// Contenders by row and column, as indexes.
     pub cells: Vec<Vec<Option<usize>>>,
+    /// Number of contenders whose place another one has, from which they differ in further settings.
+    pub hidden: usize,
 }
 
 /// A contender's value of a key: driver, model or a setting.
@@ -21,7 +23,7 @@ pub(super) fn value(contender: &Contender, key: &str) -> Option<String> {
 }
 
 pub(super) fn of(contenders: &[Contender], grid: &Grid) -> Layout {
-    let mut layout = Layout { rows: vec![], columns: vec![], cells: vec![] };
+    let mut layout = Layout { rows: vec![], columns: vec![], cells: vec![], hidden: 0 };
     let mut places = vec![];
     for (index, contender) in contenders.iter().enumerate() {
         let fits = |(key, wanted): (&String, &String)| value(contender, key).as_ref() == Some(wanted);
@@ -40,6 +42,7 @@ pub(super) fn of(contenders: &[Contender], grid: &Grid) -> Layout {
     }
     layout.cells = vec![vec![None; layout.columns.len()]; layout.rows.len()];
     for (row, column, index) in places {
+        layout.hidden += usize::from(layout.cells[row][column].is_some());
         layout.cells[row][column].get_or_insert(index);
     }
     layout

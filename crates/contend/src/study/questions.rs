@@ -194,6 +194,14 @@ fn canonical(reach: &Reach, key: &str, value: &str) -> Result<String, String> {
     read.find(Result::is_ok).unwrap_or(first)
 }
 
+pub(super) fn check_kept(file: &File, reach: &Reach) -> Result<(), Problem> {
+    for (index, kept) in file.kept.iter().enumerate() {
+        let wrong = |message| Problem::new(&["kept", &index.to_string(), "contender"], message);
+        reach.check_contender(&kept.contender).map_err(wrong)?;
+    }
+    Ok(())
+}
+
 pub(super) fn read_published(file: &File, metrics: &[OwnMetric], reach: &Reach) -> Result<Vec<Published>, Problem> {
     let mut published = Vec::new();
     for (index, written) in file.published.iter().enumerate() {

@@ -160,6 +160,7 @@ fn check<'w>(source: &Source, part: &'w Part) -> Result<Checked<'w>, StudyError>
     let metrics = metric::read_metrics(file).map_err(in_file)?;
     let reach = read_all(part, &metrics).map_err(in_file)?;
     questions::check_elsewhere(&metrics, &reach).map_err(in_file)?;
+    questions::check_kept(file, &reach).map_err(in_file)?;
     Ok(Checked {
         part,
         answers: questions::read_answers(file, &metrics, &reach).map_err(in_file)?,

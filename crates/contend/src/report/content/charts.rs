@@ -117,7 +117,10 @@ fn bar(findings: &Findings<'_>, cell: &Cell, metric: &Metric) -> Bar {
         tip += &format!("\ninterval: {interval}");
     }
     tip += &format!("\nvalid rounds: {}", words::rounds(cell));
-    let compared = findings.compared(cell.condition, cell.contender, &metric.name);
+    // What has no comparison of its own is as comparable as the headline.
+    let compared = |name: &str| findings.compared(cell.condition, cell.contender, name);
+    let compared =
+        compared(&metric.name).or_else(|| findings.headline.as_ref().and_then(|headline| compared(&headline.name)));
     let reason = compared.and_then(|compared| match &compared.comparison.verdict {
         Verdict::NotComparable(reason) => Some(reason),
         _ => None,

@@ -29,8 +29,22 @@ pub fn answers(findings: &Findings<'_>) -> Vec<Block> {
 
 /// The tables for a condition.
 pub fn tables(findings: &Findings<'_>, condition: usize) -> Vec<Block> {
-    let of =
-        |filled: &FilledGrid<'_>| [Block::Heading(filled.grid.about.clone()), Block::Table(table(filled, findings))];
+    let hidden = |filled: &FilledGrid<'_>| {
+        let hidden = filled.layout.hidden;
+        let differ = if hidden == 1 { "differs" } else { "differ" };
+        (hidden > 0).then(|| {
+            Block::Note(format!(
+                "{} that {differ} in further settings {} not in this table, nor in what is said of it: narrow it with --only \
+                 or --set.",
+                words::counted(hidden, "contender"),
+                if hidden == 1 { "is" } else { "are" }
+            ))
+        })
+    };
+    let of = |filled: &FilledGrid<'_>| {
+        let blocks = [Block::Heading(filled.grid.about.clone()), Block::Table(table(filled, findings))];
+        blocks.into_iter().chain(hidden(filled)).collect::<Vec<_>>()
+    };
     findings.grids.iter().filter(|filled| filled.condition == condition).flat_map(of).collect()
 }
 
