@@ -19,7 +19,7 @@ const BY_HAND: &[(&str, &str)] = &[
         "processor time of runs that were made for it, in no study",
     ),
     (
-        "docs/study-languages.md: | | point read, 1 client | durable insert, 8 clients | WordPress's public mix, 8 clients |",
+        "docs/study-languages.md: | | point read, 1 client | WordPress's public mix, 8 clients |",
         "a quick run whose record is gone; the study has no published figures, so its page has no marks",
     ),
 ];

@@ -223,19 +223,25 @@ fn next_number() -> u64 {
     NUMBERS.fetch_add(1, Ordering::Relaxed) + 1
 }
 
-/// The SQLite of a scope, added if it is new. The lock is held.
+/// The SQLite of a scope, added if it is new. The loader is asked without the lock: a thread that has the loader's own lock, in a
+/// library's constructor, may wait for ours.
 unsafe fn of_scope(scope: &Scope) -> Option<usize> {
     let step = loader::find(scope, c"sqlite3_step") as usize;
-    let count = FOUND_COUNT.load(Ordering::Acquire);
     if step == 0 || loader::is_ours(step) {
         return None;
     }
-    let known = (0..count).find(|&i| (*number(i)).step as usize == step);
-    if known.is_some() {
-        return known;
+    let known = || (0..FOUND_COUNT.load(Ordering::Acquire)).find(|&i| (*number(i)).step as usize == step);
+    if let Some(known) = known() {
+        return Some(known);
+    }
+    let real = Real::find(scope, next_number())?;
+    let _guard = Guard::lock();
+    // Another thread may have added it meanwhile.
+    if let Some(known) = known() {
+        return Some(known);
     }
     let place = free_place((0, 0))?;
-    put(place, Real::find(scope, next_number())?);
+    put(place, real);
     Some(place)
 }
 
@@ -294,14 +300,15 @@ pub unsafe fn of_caller(address: usize) -> *const Real {
 #[inline(never)]
 unsafe fn find(address: usize) -> *const Real {
     let _errno = sys::Errno::keep();
-    let _guard = Guard::lock();
     // First the scope of the whole program, then that of the calling object.
     let found = of_scope(&Scope::Next).or_else(|| of_scope(&loader::scope_of(address)?));
     let by_handle = || Some(BY_HANDLE.load(Ordering::Acquire)).filter(|&i| i != usize::MAX);
     let only = || (FOUND_COUNT.load(Ordering::Acquire) == 1).then_some(0);
     let Some(real) = found.or_else(by_handle).or_else(only) else { return core::ptr::null() };
+    let object = loader::object(address);
+    let _guard = Guard::lock();
     let count = CALLERS_COUNT.load(Ordering::Acquire);
-    if let Some((low, high)) = loader::object(address).filter(|_| count < RANGES) {
+    if let Some((low, high)) = object.filter(|_| count < RANGES) {
         *(&raw mut CALLERS).cast::<(usize, usize, usize)>().add(count) = (low, high, real);
         CALLERS_COUNT.store(count + 1, Ordering::Release);
     }
@@ -314,7 +321,6 @@ unsafe fn find(address: usize) -> *const Real {
 /// The address is that of a function.
 pub unsafe fn looked_up(address: usize) {
     let _errno = sys::Errno::keep();
-    let _guard = Guard::lock();
     if let Some(real) = loader::scope_of(address).and_then(|scope| of_scope(&scope)) {
         BY_HANDLE.store(real, Ordering::Release);
     }

@@ -4,8 +4,8 @@ use crate::dialect::guarded;
 use crate::server::{Message, Reply};
 use crate::value::{Value, oldest};
 use contend_sql::{
-    Catalogue, Keys, Number, Options, ParamType, Refusal, SessionValue, Statement, Target, Untagged, number_in_text,
-    real_text, translate, untagged,
+    Catalogue, Keys, Number, Options, ParamType, Refusal, SessionValue, Statement, Target, Untagged, is_decimal,
+    is_exact, number_in_text, real_text, translate, untagged,
 };
 use contend_wire::kept::sentinel;
 
@@ -17,6 +17,8 @@ pub struct Plan {
     /// Whether MariaDB takes no negative number, or no NULL, for a parameter.
     has_limit: bool,
     skips_nulls: bool,
+    /// Whether columns of NUMERIC affinity round reals.
+    rounds: bool,
 }
 
 /// Values that only the connection has.
@@ -58,7 +60,8 @@ pub fn plan(sql: &str, catalogue: &Catalogue, version: u64, target: Target) -> R
     let wants_words = has_fired("texts-in-numeric-columns");
     let on_mariadb = |rule: &str| target == Target::MariaDb && has_fired(rule);
     let (has_limit, skips_nulls) = (on_mariadb("limit-parameter"), on_mariadb("or-ignore"));
-    Ok(Plan { statements: translation.statements, wants_words, has_limit, skips_nulls })
+    let rounds = target == Target::MariaDb;
+    Ok(Plan { statements: translation.statements, wants_words, has_limit, skips_nulls, rounds })
 }
 
 impl Plan {
@@ -104,6 +107,8 @@ impl Plan {
             let is_refused = match value {
                 Value::Integer(..0) => self.has_limit,
                 Value::Null => self.skips_nulls,
+                // MariaDB would round it.
+                Value::Real(real) if self.rounds && *ty == ParamType::Number => !is_decimal(real),
                 _ => false,
             };
             if !fits(&value, *ty) || must_be_word && is_numeric(&value) || is_refused {
@@ -196,6 +201,8 @@ fn converted(value: Value, ty: ParamType) -> Value {
 fn fits(value: &Value, ty: ParamType) -> bool {
     match value {
         Value::Null => true,
+        // SQLite compares an integer with a real exactly, and the server makes a real of it.
+        Value::Integer(n) if ty == ParamType::Real => is_exact(*n),
         Value::Integer(_) => matches!(ty, ParamType::Integer | ParamType::Number | ParamType::Unknown),
         Value::Real(_) => matches!(ty, ParamType::Real | ParamType::Number | ParamType::Unknown),
         Value::Text(_) => matches!(ty, ParamType::Text | ParamType::Unknown),

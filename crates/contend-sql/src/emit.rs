@@ -344,16 +344,15 @@ impl<'a> Tr<'a> {
         self.typed_placeholder(name, ty, Slot { number, ty, converted: false })
     }
 
-    /// As [`Tr::placeholder`], in a place that converts by itself (a comparison or a column): an integer may then be
-    /// bound as a real. SQLite converts by that affinity.
+    /// As [`Tr::placeholder`], in a place that converts by itself (a comparison or a column): an integer that is a real may then
+    /// be bound for one. SQLite converts by that affinity.
     pub(crate) fn bare_placeholder(&mut self, name: &str, ty: Ty, affinity: Affinity) -> R<Val> {
         let number = self.parameter_number(name)?;
-        let bound = if ty == Ty::Real { Ty::Number } else { ty };
         let converted = match affinity {
             Affinity::Text => ty == Ty::Text,
             numeric => numeric.numeric() && matches!(ty, Ty::Int | Ty::Real | Ty::Number),
         };
-        self.typed_placeholder(name, ty, Slot { number, ty: bound, converted })
+        self.typed_placeholder(name, ty, Slot { number, ty, converted })
     }
 
     /// A placeholder for a value that the session provides.

@@ -42,7 +42,7 @@ mod workloads_tests;
 pub use catalogue::{Catalogue, HIDDEN_ROWID};
 pub use definition::{ForeignKeyDefinition, HeldColumn, LeftOut, TableDefinition, define_table, table_columns};
 pub use pack::function_pack;
-pub use reals::real_text;
+pub use reals::{is_decimal, is_exact, real_text};
 pub use refuse::Refusal;
 pub use rules::django::{is_in_pack, needs_django};
 pub use rules::session::session;

@@ -3,6 +3,17 @@
 
 use std::ops::Range;
 
+/// Whether an integer is a real, too.
+pub fn is_exact(integer: i64) -> bool {
+    (integer as f64) as i128 == i128::from(integer)
+}
+
+/// Whether a real is one of MariaDB's DECIMAL(60,30), in its shortest form.
+pub fn is_decimal(real: f64) -> bool {
+    let places = real.to_string().split_once('.').map_or(0, |(_, places)| places.len());
+    real.abs() < 1e30 && places <= 30
+}
+
 /// Reals of which SQLite computes 17 digits exactly: ten to the power that it multiplies them with has at most 96 bits.
 const CERTAIN: Range<f64> = 1e-10..1e17;
 

@@ -34,6 +34,7 @@ impl Unit {
             Unit::Count if value.round() < 0.0 => format!("-{}", count(-value.round() as u64)),
             Unit::Count => count(value.round() as u64),
             Unit::PerSecond => Rate(value).to_string(),
+            Unit::Ns | Unit::Us | Unit::Ms | Unit::S | Unit::Bytes if value < 0.0 => format!("-{}", self.show(-value)),
             Unit::Ns => Ns(value.round() as u64).to_string(),
             Unit::Us => short_time(value * 1e3),
             Unit::Ms => short_time(value * 1e6),

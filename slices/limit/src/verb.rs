@@ -69,7 +69,7 @@ struct LimitArgs {
     /// What a rate must meet: METRIC<=VALUE, such as response_ns_p99<=50ms (the default) or failed<=0.1%; may be repeated
     #[arg(long, value_name = "BOUND")]
     bound: Vec<String>,
-    /// What to search: rate, clients, processes, scale, or a number of the workload's [scale], such as databases
+    /// What to search: rate, clients, processes, scale, or an axis of the study that is a number of the workload's [scale], such as databases
     #[arg(long, value_name = "AXIS", default_value = RATE)]
     of: String,
     /// Time for all searches. Contenders come first, then suspects; the report lists what was skipped [default: 5min with --quick, else none]

@@ -164,10 +164,10 @@ pub fn schema(connection: &Connection) -> Result<Schema> {
         let Some((name, kind, by_key)) = listed.iter().find(|(name, ..)| *name == object.name) else {
             bail!("table {} is in the schema, and SQLite does not list it", object.name);
         };
-        // SQLite calls it a part of a virtual table for its name alone; one that a virtual table names is the user's own.
+        // SQLite calls it a part of a virtual table for its name alone.
         let is_named = || listed.iter().any(|(other, kind, _)| kind == "virtual" && schema.names(other, name));
         match kind.as_str() {
-            "shadow" if is_named() => schema.tables.push(table(connection, name, *by_key)?),
+            "shadow" if is_named() || !is_of_module(object) => schema.tables.push(table(connection, name, *by_key)?),
             "table" => schema.tables.push(table(connection, name, *by_key)?),
             "shadow" => schema.shadow_tables.push(name.clone()),
             _ => schema.virtual_tables.push(name.clone()),
@@ -177,6 +177,14 @@ pub fn schema(connection: &Connection) -> Result<Schema> {
         schema.pragmas.push((name.to_string(), connection.pragma_query_value(None, name, |row| row.get(0))?));
     }
     Ok(schema)
+}
+
+/// Whether a virtual table's module has made a table: FTS quotes its name so, and R*Tree as people do.
+fn is_of_module(object: &Object) -> bool {
+    let name = object.name.as_str();
+    let is_of_tree = ["_node", "_parent", "_rowid"].iter().any(|end| name.ends_with(end));
+    let begins = |with: String| object.sql.starts_with(&with);
+    begins(format!("CREATE TABLE '{name}'")) || is_of_tree && begins(format!("CREATE TABLE \"{name}\""))
 }
 
 impl Schema {

@@ -178,9 +178,8 @@ pub fn of(schema: &Schema, profiles: &[Profile], asked: &Asked) -> Plan {
 fn wanted<'s>(schema: &'s Schema, asked: &Asked, left: &mut Vec<Left>) -> Vec<&'s Object> {
     let is_one_of = |names: &[String], name: &str| names.iter().any(|known| known.eq_ignore_ascii_case(name));
     let mut wanted = vec![];
-    for object in &schema.objects {
+    for object in schema.objects.iter().filter(|object| !is_one_of(&schema.shadow_tables, &object.table)) {
         let why = match () {
-            () if is_one_of(&schema.shadow_tables, &object.table) => "a part of a virtual table, by its name",
             () if is_one_of(&schema.virtual_tables, &object.table) => "a virtual table, which servers do not have",
             () if is_one_of(&asked.without, &object.table) => "left out with --without",
             () => {

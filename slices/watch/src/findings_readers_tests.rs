@@ -313,6 +313,41 @@ fn a_commit_that_is_refused_at_once_beside_a_reader_has_no_busy_timeout() {
     assert!(said(refused).contains(READS), "{}", said(refused));
 }
 
+/// The watch begins while a commit waits for a reader: its call is not seen, but PENDING is.
+#[test]
+fn a_commit_that_waited_before_the_watch_is_no_long_transaction() {
+    let long = |waits: bool| {
+        let mut watched = Watched::new();
+        let held = |lock, mode| Event {
+            at_ns: 0,
+            who: ONE,
+            what: What::Lock { database: 0, lock, change: Change::Held(mode) },
+        };
+        let mut all = vec![held(Lock::Reserved, Mode::Alone), held(Lock::Shared, Mode::Shared)];
+        all.extend(waits.then(|| held(Lock::Pending, Mode::Alone)));
+        watched.timeline.set_held(&all);
+        (100..2_400).step_by(100).for_each(|at_ms| watched.is_refused_the_file(at_ms));
+        let found = watched.found(2_400);
+        found.iter().any(|finding| matches!(finding.case.kind, Kind::LongTransaction { .. }))
+    };
+    assert!(!long(true));
+    assert!(long(false), "it only holds the lock");
+}
+
+#[test]
+fn a_refusal_after_a_long_wait_in_the_same_call_is_a_timeout() {
+    let kinds_of = |began_ms: u64| {
+        let mut watched = Watched::new();
+        watched.writes_in_file(200, ONE);
+        watched.begins(began_ms, WAITER, "INSERT INTO t VALUES (1)");
+        watched.is_refused_the_file(5_300);
+        watched.ends(5_301, WAITER, 5);
+        kinds(&watched.found(5_400)).iter().map(|kind| matches!(kind, Kind::NoBusyTimeout { .. })).any(|is| is)
+    };
+    assert!(kinds_of(5_299), "refused at once");
+    assert!(!kinds_of(300), "it had waited 5 s for something else");
+}
+
 /// Statements of the same connection that write keep a transaction open, too.
 #[test]
 fn a_commit_that_is_refused_without_a_known_reader_is_counted_as_kept_open() {

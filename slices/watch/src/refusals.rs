@@ -10,6 +10,9 @@ use std::collections::BTreeSet;
 /// A statement that returns SQLITE_BUSY within this time was not retried: SQLite's busy handler pauses for at least 1
 /// ms.
 const AT_ONCE_NS: u64 = 5_000_000;
+/// A statement that lasted this long before its only refused lock call has waited otherwise: for another lock, or in SQLite's
+/// memory for its own process. The timeout was used up.
+const LONG_CALL_NS: u64 = 100_000_000;
 /// SQLite's extended code of a snapshot that is too old to write.
 const BUSY_SNAPSHOT: i32 = 517;
 
@@ -138,12 +141,24 @@ impl Timeline {
         self.waiting.insert((database, who), wait);
     }
 
+    /// How long a commit has waited for readers that had PENDING when the watch began: no call of it was seen.
+    pub(crate) fn unseen_drain_ns(&self, database: usize, pid: u32, to_ns: u64) -> u64 {
+        let of = |lock| self.held.get(&(database, pid, lock));
+        let pending = of(Lock::Pending).filter(|pending| pending.began_before);
+        let is_alone = of(Lock::Shared).is_some_and(|hold| hold.mode == Mode::Alone);
+        pending.filter(|_| !is_alone).map_or(0, |pending| to_ns.saturating_sub(pending.from_ns))
+    }
+
     /// The process has released SHARED, or has it alone, so that no other connection of it reads: its statements may not have shown
     /// the end of a read, such as one that was reset before its last row.
     pub(crate) fn reads_alone(&mut self, database: usize, pid: u32, lock: Lock, mode: Option<Mode>) {
         if lock != Lock::Shared || mode == Some(Mode::Shared) {
             return;
         }
+        // A commit that waited since before the watch has the file at last.
+        let drain_ns = self.unseen_drain_ns(database, pid, self.now_ns);
+        let writes = self.held.get_mut(&(database, pid, Lock::Reserved)).filter(|hold| hold.drain_ns == 0);
+        writes.into_iter().for_each(|hold| hold.drain_ns = drain_ns);
         let is_its = |thread: &Thread| thread.databases.keys().all(|of| *of == database);
         let its = self.threads.iter_mut().filter(|(who, thread)| who.pid == pid && is_its(thread));
         its.for_each(|(_, thread)| thread.reads_ns = None);
@@ -193,6 +208,10 @@ impl Timeline {
                 let refusals = own.into_iter().map(|wait| wait.to_ns = at_ns).count() as u64;
                 self.sums(key.0, who.pid).refusals += refusals;
                 self.tried_in_memory(key, at_ns);
+                let once = self.waiting.get_mut(&key).filter(|wait| wait.tries == 1);
+                if let Some(wait) = once.filter(|wait| wait.from_ns.saturating_sub(call.from_ns) >= LONG_CALL_NS) {
+                    (wait.tries, wait.from_ns) = (2, call.from_ns);
+                }
                 self.end_wait(key, End::GaveUp);
             }
             return;

@@ -227,7 +227,9 @@ fn about(database: &DatabaseView, shown: &Shown<'_>, columns: u16) -> Vec<Line<'
     if database.journal == "wal" {
         facts += &format!(", log {}, {} frames to checkpoint", bytes(database.log_bytes), database.backlog_frames);
     }
-    let reader = database.oldest_reader.as_ref().map_or("oldest reader: none".to_string(), |reader| {
+    // Only readers of a log have a snapshot.
+    let none = if database.journal == "wal" { "oldest reader: none" } else { "" };
+    let reader = database.oldest_reader.as_ref().map_or(none.to_string(), |reader| {
         let behind = counted(reader.behind_frames.into(), "frame");
         format!("oldest reader: {}, for {}, {behind} behind", reader.pid, time(reader.held_ns))
     });

@@ -116,8 +116,7 @@ impl Timeline {
 
     /// Adds the holds that continue to the causes of a wait.
     pub fn add_causes(&self, wait: &mut Wait) {
-        let threads = &self.threads;
-        wait.count_own_reader(|who| threads.get(&who).map_or(0, |thread| thread.free_ns));
+        wait.count_own_reader(|who| self.threads.get(&who).map_or(0, |thread| thread.free_ns));
         for hold in self.held.values() {
             if wait.for_ns(hold, wait.to_ns) > 0 {
                 let mut hold = self.up_to_now(hold);
@@ -161,9 +160,11 @@ impl Timeline {
 
     /// Time of the wait for readers in which the connection of a write lock is at a time.
     fn drain_ns(&self, hold: &Hold, to_ns: u64) -> u64 {
-        let wait = self.waiting.get(&(hold.database, hold.who));
-        let its = wait.filter(|wait| hold.lock.is_writers() && wait.is_for_readers());
-        its.map_or(0, |wait| to_ns.saturating_sub(wait.from_ns))
+        let its = self.waiting.get(&(hold.database, hold.who)).filter(|wait| wait.is_for_readers());
+        match its.map(|wait| to_ns.saturating_sub(wait.from_ns)) {
+            _ if !hold.lock.is_writers() => 0,
+            its => its.unwrap_or_else(|| self.unseen_drain_ns(hold.database, hold.who.pid, to_ns)),
+        }
     }
 
     /// End of the last statement of a hold's connection, and its text. `None` if it executes one now, or is not

@@ -5,6 +5,7 @@ use crate::emit::INTEGER_TEXT;
 use crate::emit::{Tr, plain};
 use crate::names::push_text;
 use crate::parse::tree::{Expr, Literal};
+use crate::reals::is_decimal;
 use crate::refuse::{R, no};
 use crate::rules::literals::{bare, literal_number};
 use crate::rules::{Id, arithmetic, tagged};
@@ -74,6 +75,9 @@ fn assign_number(tr: &mut Tr, column: &Column, number: Number) -> R<Val> {
             let value = tr.number(number);
             as_decimal(tr, start);
             Ok(value)
+        }
+        (Ty::Number, Number::Real(n)) if !tr.postgres && !is_decimal(n) => {
+            no(Id::NumericColumns, "", "MariaDB would round this real in a column of NUMERIC affinity")
         }
         (Ty::Int | Ty::Real | Ty::Number, number) => Ok(tr.number(number)),
         (Ty::Text, Number::Real(n)) if column.affinity == Affinity::Text => {

@@ -127,7 +127,15 @@ pub(crate) fn ordered_with<'c>(catalogue: &'c Catalogue, new: &'c Trigger) -> Ve
         let other = !t.name.eq_ignore_ascii_case(&new.name) && t.table.eq_ignore_ascii_case(&new.table);
         other && (t.time, t.event) == (new.time, new.event) && t.body.is_some()
     };
-    catalogue.triggers.iter().filter(alike).filter(|t| touch(catalogue, &all, t, new)).collect()
+    let older = older(catalogue, new);
+    older.iter().filter(|t| alike(t)).filter(|t| touch(catalogue, &all, t, new)).collect()
+}
+
+/// The triggers that are older than one, which the catalogue may have already.
+pub(crate) fn older<'c>(catalogue: &'c Catalogue, new: &Trigger) -> &'c [Trigger] {
+    let is_new = |t: &Trigger| t.name.eq_ignore_ascii_case(&new.name);
+    let end = catalogue.triggers.iter().position(is_new).unwrap_or(catalogue.triggers.len());
+    &catalogue.triggers[..end]
 }
 
 /// Whether one trigger changes a table that the other one changes or reads, or what they fire does.

@@ -110,7 +110,7 @@ fn place(catalogue: &Catalogue, new: &Trigger) -> String {
         let others = chains::ordered_with(catalogue, trigger);
         placed.iter().position(|known| others.iter().any(|other| std::ptr::eq(*known, *other)))
     };
-    for known in catalogue.triggers.iter().filter(|known| known.body.is_some()) {
+    for known in chains::older(catalogue, new).iter().filter(|known| known.body.is_some()) {
         placed.insert(before(&placed, known).unwrap_or(placed.len()), known);
     }
     let mut place = String::new();

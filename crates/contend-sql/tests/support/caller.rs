@@ -3,7 +3,8 @@
 use super::engines::Returned;
 use super::value::Value;
 use contend_sql::{
-    Catalogue, Keys, Number, ParamType, SQLITE, SessionValue, Statement, Untagged, number_in_text, real_text, untagged,
+    Catalogue, Keys, Number, ParamType, SQLITE, SessionValue, Statement, Untagged, is_exact, number_in_text, real_text,
+    untagged,
 };
 
 #[derive(Debug, Clone, Default)]
@@ -74,6 +75,7 @@ fn read(value: &Value) -> Value {
 fn fits(value: &Value, ty: ParamType) -> bool {
     match value {
         Value::Null => true,
+        Value::Integer(n) if ty == ParamType::Real => is_exact(*n),
         Value::Integer(_) => matches!(ty, ParamType::Integer | ParamType::Number | ParamType::Unknown),
         Value::Real(_) => matches!(ty, ParamType::Real | ParamType::Number | ParamType::Unknown),
         Value::Text(_) => matches!(ty, ParamType::Text | ParamType::Unknown),

@@ -265,6 +265,7 @@ pub fn add_nothing_done(reasons: &mut Vec<Reason>, tally: &Tally, by_a_service: 
 
 fn nothing_done(tally: &Tally, by_a_service: bool) -> Reason {
     Invalid::NothingDone.because(match (by_a_service, tally.counts(|_| true).planned()) {
+        (false, 0) => "no operation was due in the window: lengthen it, or raise the rate",
         (false, _) => "no operation was committed in the window",
         (true, 0) => "no request was answered, and none began in the window: every client still waits for an answer",
         (true, _) => "no request was answered in the window as the scenario expects",

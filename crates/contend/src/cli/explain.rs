@@ -181,7 +181,7 @@ fn engine(space: CodeSpace) -> &'static str {
 fn counted(outcome: Outcome) -> &'static str {
     match outcome {
         Outcome::Committed => "acknowledged",
-        Outcome::Rejected => "refused for what it asked, so trying again does not help",
+        Outcome::Rejected => "refused",
         Outcome::Conflict => "refused because another client was in the way",
         Outcome::Timeout => "gave up after it had waited",
         Outcome::Unknown => "no answer says whether it happened",
@@ -194,7 +194,7 @@ fn left(row: Option<&Code>) -> &'static str {
     let Some(row) = row.filter(|row| row.definite) else { return "it may or may not have happened" };
     let is_of_lock = matches!(row.outcome, Outcome::Conflict | Outcome::Timeout);
     match row.space {
-        CodeSpace::Mysql if matches!(row.code, 1213 | 1614) => "the whole transaction was rolled back",
+        CodeSpace::Mysql if matches!(row.code, 1020 | 1213 | 1614) => "the whole transaction was rolled back",
         CodeSpace::Sqlstate if is_of_lock => {
             "the statement was not executed, and the transaction can only be rolled back"
         }
@@ -202,6 +202,9 @@ fn left(row: Option<&Code>) -> &'static str {
             "the statement was not executed; the transaction may still be open, and must be rolled back or retried"
         }
         CodeSpace::Sqlite => "the statement was not executed; the transaction may still be open",
+        CodeSpace::Http => {
+            "a read left nothing behind; whether a write happened is known only if the scenario names the code"
+        }
         _ => "it left nothing behind",
     }
 }

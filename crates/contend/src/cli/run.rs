@@ -182,7 +182,8 @@ fn how_to_resume(dir: &Path, args: &RunArgs) -> String {
     ];
     let used: Vec<&str> = used.into_iter().filter_map(|(option, used)| used.then_some(option)).collect();
     let same = if used.is_empty() { String::new() } else { format!(", with the same {}", used.join(" and ")) };
-    format!("continue with: contend run --resume {}{same}", quoted(&dir.display().to_string()))
+    let dir = quoted(&dir.display().to_string());
+    format!("continue with: contend run --resume {dir}{same}; see what is there with: contend report {dir}")
 }
 
 /// Writes the report of a record into its directory.

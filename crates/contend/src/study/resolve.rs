@@ -424,13 +424,14 @@ fn expand(edition: &Edition) -> Result<Vec<Contender>, Problem> {
     for (Expanded { spec, path, .. }, label) in expanded.into_iter().zip(labels) {
         let name = spec.to_string();
         if let Some(twin) = contenders.iter().find(|other| other.name == name || other.label == label) {
-            return Err(Problem {
-                path,
-                message: format!(
+            let message = match twin.name == name && twin.label != label {
+                true => format!("`{}` and `{label}` are the same contender: {name}", twin.label),
+                false => format!(
                     "two contenders are called `{label}`: {} and {name}; labels must differ, and so must contenders",
                     twin.name
                 ),
-            });
+            };
+            return Err(Problem { path, message });
         }
         let Spec { engine, driver, model, worker, settings, tier } = spec;
         let resolved = Resolved::default();

@@ -1,7 +1,7 @@
 //! Captured values as a translation takes them.
 
 use crate::trace::Value;
-use contend_sql::{Number, ParamType, number_in_text, real_text};
+use contend_sql::{Number, ParamType, is_exact, number_in_text, real_text};
 use contend_worker::argument::Argument;
 
 /// The type of a bound value, for its translation; unknown for NULL.
@@ -64,7 +64,8 @@ impl Place {
             (Value::Integer(n), ParamType::Text) => Value::Text(n.to_string().into_bytes().into()),
             (Value::Real(n), ParamType::Text) => Value::Text(real_text(*n, self.version).into_bytes().into()),
             (Value::Real(n), ParamType::Integer) => number(Number::Real(*n)),
-            (Value::Integer(n), ParamType::Real) => Value::Real(*n as f64),
+            // SQLite compares another one exactly, and the server would not.
+            (Value::Integer(n), ParamType::Real) if is_exact(*n) => Value::Real(*n as f64),
             (Value::Text(bytes), ParamType::Integer | ParamType::Real | ParamType::Number) => {
                 let read = std::str::from_utf8(bytes).ok().and_then(number_in_text);
                 read.map_or_else(|| value.clone(), number)

@@ -16,7 +16,8 @@ use std::sync::Arc;
 /// Seconds to wait for the lock of another migration, such as one that was killed during a statement.
 const LOCK_WAIT_S: u32 = 20;
 /// ER_TABLE_EXISTS, ER_DUP_FIELDNAME, ER_DUP_KEYNAME, ER_FK_DUP_NAME, ER_TRG_ALREADY_EXISTS.
-const THERE_ALREADY: [u16; 5] = [1050, 1060, 1061, 1826, 1359];
+const THERE_ALREADY: [u16; 5] = [1050, DUPLICATE_COLUMN, 1061, 1826, 1359];
+const DUPLICATE_COLUMN: u16 = 1060;
 /// ER_CANT_CREATE_TABLE has many causes; this text means that a foreign key of that name exists.
 const NOT_CREATED: (u16, &str) = (1005, "errno: 121");
 
@@ -38,8 +39,13 @@ fn silent(error: &Error) -> anyhow::Error {
     }
 }
 
-/// Whether the object already exists.
-fn is_there(error: &MySqlError) -> bool {
+/// Whether the object already exists. A view whose query has two columns of one name is refused with the code of a column that
+/// is there already.
+fn is_there(error: &MySqlError, sql: &str) -> bool {
+    let is_column = error.code == DUPLICATE_COLUMN;
+    if is_column && !sql.trim_start().get(..5).is_some_and(|word| word.eq_ignore_ascii_case("ALTER")) {
+        return false;
+    }
     THERE_ALREADY.contains(&error.code) || error.code == NOT_CREATED.0 && error.message.contains(NOT_CREATED.1)
 }
 
@@ -107,7 +113,7 @@ impl Product for MariaDb {
     fn make(&mut self, sql: &[String], account: &str, again: bool) -> Result<()> {
         for sql in sql {
             match self.0.query_drop(sql) {
-                Err(Error::MySqlError(e)) if again && is_there(&e) => {}
+                Err(Error::MySqlError(e)) if again && is_there(&e, sql) => {}
                 done => done.map_err(|e| of_rows(&e))?,
             }
         }

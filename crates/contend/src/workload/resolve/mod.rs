@@ -290,7 +290,8 @@ fn table(
     scope: &Scope<'_>,
 ) -> Result<Table, FileError> {
     check_single(&file.ddl, &at.key("ddl"))?;
-    if !mentions(&file.ddl, name) {
+    // In quotes a quote is doubled.
+    if !mentions(&file.ddl, name) && !file.ddl.contains(&name.replace('"', "\"\"")) {
         return at.key("ddl").fail(format!("it does not create `{name}`; the key of the section is the table's name"));
     }
     for (i, index) in file.indexes.iter().enumerate() {
