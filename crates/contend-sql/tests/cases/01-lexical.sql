@@ -82,6 +82,15 @@ INSERT INTO t VALUES (1.5), (NULL);
 --! params 3
 SELECT coalesce(r, ?1), CASE WHEN r > ?1 THEN r ELSE ?1 END, max(1.0, ?1) FROM t;
 
+--! case 1q adversarial: An integer bound beside a column of reals, of which it is none
+CREATE TABLE t (id INTEGER PRIMARY KEY, r REAL);
+INSERT INTO t VALUES (1, 9007199254740992.0), (2, 1e18);
+---! params 9007199254740993
+DELETE FROM t WHERE r = ?;
+---! params 1000000000000000000
+UPDATE t SET r = 0 WHERE r = ?;
+SELECT id, r FROM t;
+
 --! case 1m adversarial: Parameters to which only their values give a type
 CREATE TABLE t (id INTEGER PRIMARY KEY, a INTEGER, s TEXT);
 INSERT INTO t VALUES (1, 5, 'x'), (2, NULL, '5');
