@@ -342,7 +342,7 @@ fn a_refusal_after_a_long_wait_in_the_same_call_is_a_timeout() {
         watched.begins(began_ms, WAITER, "INSERT INTO t VALUES (1)");
         watched.is_refused_the_file(5_300);
         watched.ends(5_301, WAITER, 5);
-        kinds(&watched.found(5_400)).iter().map(|kind| matches!(kind, Kind::NoBusyTimeout { .. })).any(|is| is)
+        kinds(&watched.found(5_400)).iter().any(|kind| matches!(kind, Kind::NoBusyTimeout { .. }))
     };
     assert!(kinds_of(5_299), "refused at once");
     assert!(!kinds_of(300), "it had waited 5 s for something else");

@@ -195,15 +195,12 @@ impl Timeline {
         }
     }
 
-    /// A statement has returned SQLITE_BUSY.
-    pub(crate) fn busy(&mut self, who: Who, call: Call, code: i32, at_ns: u64) {
-        for database in self.databases_of(who).unwrap_or_default() {
-            self.waits_for_own_reader(database, who, &call, at_ns);
-        }
+    /// Ends the waits of a statement that has returned SQLITE_BUSY. False if no lock call of it was refused.
+    fn busy_after_refusals(&mut self, who: Who, call: &Call, at_ns: u64) -> bool {
         let waits: Vec<(usize, Who)> = self.waiting.keys().filter(|(_, w)| *w == who).copied().collect();
         if let Some((database, _)) = waits.first() {
             self.sums(*database, who.pid).busy += 1;
-            for key in waits {
+            for key in waits.iter().copied() {
                 let own = self.waiting.get_mut(&key).filter(|wait| wait.is_for_own_readers());
                 let refusals = own.into_iter().map(|wait| wait.to_ns = at_ns).count() as u64;
                 self.sums(key.0, who.pid).refusals += refusals;
@@ -214,6 +211,16 @@ impl Timeline {
                 }
                 self.end_wait(key, End::GaveUp);
             }
+        }
+        !waits.is_empty()
+    }
+
+    /// A statement has returned SQLITE_BUSY.
+    pub(crate) fn busy(&mut self, who: Who, call: Call, code: i32, at_ns: u64) {
+        for database in self.databases_of(who).unwrap_or_default() {
+            self.waits_for_own_reader(database, who, &call, at_ns);
+        }
+        if self.busy_after_refusals(who, &call, at_ns) {
             return;
         }
         // No lock call was refused. Connections of one process settle conflicts in memory, so another thread holds
