@@ -180,6 +180,8 @@ fn with_a_known_law(bench: &Bench) {
         axes: [("clients", *clients), ("processes", 1)].map(|(axis, n)| (axis.to_string(), n.to_string())).into(),
     };
     let mut run = given::planned(real.run.clone(), ROUNDS, CLIENTS.iter().map(condition).collect());
+    // What is carried out must be on the record's machine.
+    run.machine = real.run.machine.clone();
     // Of the experiment; the trials have their own.
     run.study.load.window_ns = 200_000_000;
     given::write(&bench.path("record"), &run, &real, follows_the_law);
