@@ -188,6 +188,8 @@ fn converted(value: Value, ty: ParamType) -> Value {
     match (value, ty) {
         (Value::Integer(n), ParamType::Text) => Value::Text(n.to_string().into_bytes()),
         (Value::Real(n), ParamType::Text) => Value::Text(real_text(n, oldest()).into_bytes()),
+        // SQLite compares another one with reals exactly, and the server would make a real of it.
+        (Value::Integer(n), ParamType::Real) if is_exact(n) => Value::Real(n as f64),
         (Value::Real(n), ParamType::Integer) => number(Number::Real(n)),
         (Value::Text(bytes), ParamType::Integer | ParamType::Real | ParamType::Number) => {
             let read = std::str::from_utf8(&bytes).ok().and_then(number_in_text);
@@ -201,8 +203,6 @@ fn converted(value: Value, ty: ParamType) -> Value {
 fn fits(value: &Value, ty: ParamType) -> bool {
     match value {
         Value::Null => true,
-        // SQLite compares an integer with a real exactly, and the server makes a real of it.
-        Value::Integer(n) if ty == ParamType::Real => is_exact(*n),
         Value::Integer(_) => matches!(ty, ParamType::Integer | ParamType::Number | ParamType::Unknown),
         Value::Real(_) => matches!(ty, ParamType::Real | ParamType::Number | ParamType::Unknown),
         Value::Text(_) => matches!(ty, ParamType::Text | ParamType::Unknown),

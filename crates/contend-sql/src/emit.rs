@@ -352,7 +352,9 @@ impl<'a> Tr<'a> {
             Affinity::Text => ty == Ty::Text,
             numeric => numeric.numeric() && matches!(ty, Ty::Int | Ty::Real | Ty::Number),
         };
-        self.typed_placeholder(name, ty, Slot { number, ty, converted })
+        // Where SQLite converts nothing, the place takes an integer as it is.
+        let bound = if ty == Ty::Real && !converted { Ty::Number } else { ty };
+        self.typed_placeholder(name, ty, Slot { number, ty: bound, converted })
     }
 
     /// A placeholder for a value that the session provides.
