@@ -344,8 +344,8 @@ impl<'a> Tr<'a> {
         self.typed_placeholder(name, ty, Slot { number, ty, converted: false })
     }
 
-    /// As [`Tr::placeholder`], in a place that converts by itself (a comparison or a column): an integer that is a real may then
-    /// be bound for one. SQLite converts by that affinity.
+    /// As [`Tr::placeholder`], in a place that converts by itself (a comparison or a column): an integer that a real equals
+    /// may then be bound as that real. SQLite converts by that affinity.
     pub(crate) fn bare_placeholder(&mut self, name: &str, ty: Ty, affinity: Affinity) -> R<Val> {
         let number = self.parameter_number(name)?;
         let converted = match affinity {

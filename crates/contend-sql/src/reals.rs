@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-/// Whether an integer is a real, too.
+/// Whether a real equals the integer.
 pub fn is_exact(integer: i64) -> bool {
     (integer as f64) as i128 == i128::from(integer)
 }
@@ -128,6 +128,15 @@ fn in_17_digits(n: f64) -> (Decimal, bool) {
 mod tests {
     use super::*;
     use crate::SQLITE;
+
+    #[test]
+    fn integers_that_a_real_equals_and_reals_that_a_decimal_equals_are_known() {
+        let limit = 1_i64 << 53;
+        assert!([0, -7, limit, -limit, limit + 2, i64::MIN].into_iter().all(is_exact));
+        assert!([limit + 1, -limit - 1, i64::MAX].into_iter().all(|integer| !is_exact(integer)));
+        assert!([0.0, -0.5, 9.9e29, 1e-30].into_iter().all(is_decimal));
+        assert!([1e30, -1e31, 1e-31, f64::INFINITY, f64::NAN].into_iter().all(|real| !is_decimal(real)));
+    }
 
     #[test]
     fn reals_of_older_versions_have_fifteen_digits_and_a_point() {

@@ -148,8 +148,8 @@ pub enum Keys {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ParamType {
     Integer,
-    /// Where SQLite converts by an affinity, an integer that is a real, too ([`is_exact`](crate::is_exact)), becomes one. SQLite
-    /// compares others with reals exactly.
+    /// Where SQLite converts by an affinity, an integer that a real equals ([`is_exact`](crate::is_exact)) becomes that real.
+    /// SQLite compares others with reals exactly.
     Real,
     /// An integer or a real; the place converts it as needed.
     Number,

@@ -5,7 +5,7 @@ use anyhow::Result;
 use contend::load::PROCESSORS;
 use contend::source::Source;
 use contend::study::model::{Condition, Contender};
-use contend::study::without_syncs::{with, without_syncs};
+use contend::study::with_setting::{with_setting, without_syncs};
 use contend::trial::order::Order;
 use contend::workload::model::{ClientCount, Mix, RoleMix};
 use contend::workload::{self, Workload};
@@ -123,7 +123,7 @@ fn less_syncs(order: &mut Order, place: &ArmSetup) -> Result<Option<Found>> {
 fn tries_each_ms(order: &mut Order, place: &ArmSetup) -> Result<Option<Found>> {
     let base = &order.whole.studies[0].contenders[place.contender];
     let waits = base.resolved.settings.get("busy_timeout").is_some_and(|ms| ms != "0");
-    let found = with(base, "busy_handler", "1ms")?.filter(|_| waits);
+    let found = with_setting(base, "busy_handler", "1ms")?.filter(|_| waits);
     Ok(found.map(|(how, contender)| (Suspect::BusyHandler, how, with_contender(order, place, contender))))
 }
 

@@ -11,7 +11,7 @@ use contend::record::parts::StudyRecord;
 use contend::record::store::Record;
 use contend::source::Source;
 use contend::study::model::{Condition, Contender, Study, Whole};
-use contend::study::without_syncs::without_syncs;
+use contend::study::with_setting::without_syncs;
 use contend::trial::order::Order;
 use contend::trial::run::{Ending, run};
 use contend::trial::watch::machine;

@@ -226,14 +226,14 @@ fn a_commit_without_visible_calls_is_given_up_with_its_lock() {
 }
 
 /// The connection of the same process as [`ONE`] that reads, with its first row read.
-const BESIDE: Who = Who { tid: ONE.tid + 1, ..ONE };
+const OWN_READER: Who = Who { tid: ONE.tid + 1, ..ONE };
 
 /// A commit of a process while another connection of it reads: SQLite refuses it in memory, and no lock call shows that.
-fn beside_its_writer() -> Watched {
+fn with_own_reader() -> Watched {
     let mut watched = Watched::new();
-    watched.begins(100, BESIDE, READS);
-    watched.file(100, BESIDE, Lock::Shared, Mode::Shared);
-    watched.ends(110, BESIDE, 100);
+    watched.begins(100, OWN_READER, READS);
+    watched.file(100, OWN_READER, Lock::Shared, Mode::Shared);
+    watched.ends(110, OWN_READER, 100);
     watched.begins(200, ONE, "BEGIN IMMEDIATE");
     watched.file(200, ONE, Lock::Reserved, Mode::Alone);
     watched.ends(201, ONE, 101);
@@ -253,7 +253,10 @@ fn a_reader_of_the_same_process_that_keeps_a_commit_waiting_is_named() {
     let its = |watched: &mut Watched, at_ms: u64| {
         let found = watched.found(at_ms);
         let reader = reader_of(&found).clone();
-        assert_eq!((reader.pid, reader.case.tid, reader.case.sql.as_deref()), (ONE.pid, Some(BESIDE.tid), Some(READS)));
+        assert_eq!(
+            (reader.pid, reader.case.tid, reader.case.sql.as_deref()),
+            (ONE.pid, Some(OWN_READER.tid), Some(READS))
+        );
         let Kind::ReadersBlockWriter { times: 1, longest_ns, gave_up, writers, read_ns, .. } = &reader.case.kind else {
             panic!("{reader:#?}")
         };
@@ -267,36 +270,36 @@ fn a_reader_of_the_same_process_that_keeps_a_commit_waiting_is_named() {
         (longest_ns / MS, read_ns / MS, *gave_up)
     };
     // While it waits, after it was refused, and after it has waited and got the file.
-    assert_eq!(its(&mut beside_its_writer(), 800), (500, 700, 0));
-    let mut refused = beside_its_writer();
+    assert_eq!(its(&mut with_own_reader(), 800), (500, 700, 0));
+    let mut refused = with_own_reader();
     refused.ends(1_300, ONE, 5);
     assert_eq!(its(&mut refused, 1_400), (1_000, 1_200, 1));
-    let mut granted = beside_its_writer();
-    granted.begins(600, BESIDE, READS);
-    granted.ends(601, BESIDE, 101);
+    let mut granted = with_own_reader();
+    granted.begins(600, OWN_READER, READS);
+    granted.ends(601, OWN_READER, 101);
     granted.has_committed(650, ONE);
     granted.ends(660, ONE, 101);
     assert_eq!(its(&mut granted, 700), (350, 501, 0), "it tries again after the read has ended");
 }
 
 #[test]
-fn a_commit_beside_no_reader_waits_for_none() {
+fn a_commit_without_a_reader_waits_for_none() {
     let finds = |watched: &mut Watched| {
         let found = watched.found(1_400);
         found.iter().any(|finding| matches!(finding.case.kind, Kind::ReadersBlockWriter { .. }))
     };
     // It has read all its rows before.
-    let mut ended = beside_its_writer();
-    ended.begins(301, BESIDE, READS);
-    ended.ends(302, BESIDE, 101);
+    let mut ended = with_own_reader();
+    ended.begins(301, OWN_READER, READS);
+    ended.ends(302, OWN_READER, 101);
     ended.has_committed(303, ONE);
     ended.ends(900, ONE, 101);
     assert!(!finds(&mut ended), "it got the file at once, and synced");
     // Another journal mode needs the file alone, too.
     let mut other_mode = Watched::new();
-    other_mode.begins(100, BESIDE, READS);
-    other_mode.file(100, BESIDE, Lock::Shared, Mode::Shared);
-    other_mode.ends(110, BESIDE, 100);
+    other_mode.begins(100, OWN_READER, READS);
+    other_mode.file(100, OWN_READER, Lock::Shared, Mode::Shared);
+    other_mode.ends(110, OWN_READER, 100);
     other_mode.begins(300, ONE, "PRAGMA journal_mode = DELETE");
     other_mode.file(300, ONE, Lock::Pending, Mode::Alone);
     other_mode.ends(900, ONE, 5);
@@ -304,8 +307,8 @@ fn a_commit_beside_no_reader_waits_for_none() {
 }
 
 #[test]
-fn a_commit_that_is_refused_at_once_beside_a_reader_has_no_busy_timeout() {
-    let mut watched = beside_its_writer();
+fn a_commit_that_an_own_reader_refuses_at_once_has_no_busy_timeout() {
+    let mut watched = with_own_reader();
     watched.ends(301, ONE, 5);
     let found = watched.found(400);
     let refused = found.iter().find(|finding| matches!(finding.case.kind, Kind::NoBusyTimeout { .. }));

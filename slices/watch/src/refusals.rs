@@ -201,9 +201,10 @@ impl Timeline {
         if let Some((database, _)) = waits.first() {
             self.sums(*database, who.pid).busy += 1;
             for key in waits.iter().copied() {
-                let own = self.waiting.get_mut(&key).filter(|wait| wait.is_for_own_readers());
-                let refusals = own.into_iter().map(|wait| wait.to_ns = at_ns).count() as u64;
-                self.sums(key.0, who.pid).refusals += refusals;
+                if let Some(own) = self.waiting.get_mut(&key).filter(|wait| wait.is_for_own_readers()) {
+                    own.to_ns = at_ns;
+                    self.sums(key.0, who.pid).refusals += 1;
+                }
                 self.tried_in_memory(key, at_ns);
                 let once = self.waiting.get_mut(&key).filter(|wait| wait.tries == 1);
                 if let Some(wait) = once.filter(|wait| wait.from_ns.saturating_sub(call.from_ns) >= LONG_CALL_NS) {

@@ -58,11 +58,11 @@ pub struct Timeline {
     pub uses_others: HashSet<u32>,
     /// Processes that took a write lock before their statements were visible.
     pub wrote_unseen: BTreeSet<u32>,
-    /// By process, statements that returned SQLITE_BUSY without a refused lock call: without any lock of the process, and commits.
+    /// By process, statements that returned SQLITE_BUSY without a refused lock call or a lock of the process.
     pub unexplained: BTreeMap<u32, u64>,
+    /// By process, statements of a writer and commits that returned SQLITE_BUSY without a refused lock call.
     pub kept_open: BTreeMap<u32, u64>,
-    /// Time for which threads have had a processor since their process's statements are visible, by process and thread, in
-    /// nanoseconds: of processes that may have had a write lock by then.
+    /// Nanoseconds for which threads of possible earlier writers had a processor since their process's statements are visible.
     pub processor_ns: HashMap<u32, BTreeMap<u32, u64>>,
 }
 

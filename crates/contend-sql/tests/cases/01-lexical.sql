@@ -82,7 +82,7 @@ INSERT INTO t VALUES (1.5), (NULL);
 --! params 3
 SELECT coalesce(r, ?1), CASE WHEN r > ?1 THEN r ELSE ?1 END, max(1.0, ?1) FROM t;
 
---! case 1q adversarial: An integer bound beside a column of reals, of which it is none
+--! case 1q adversarial: A column of reals compared with a bound integer that no real equals
 CREATE TABLE t (id INTEGER PRIMARY KEY, r REAL);
 INSERT INTO t VALUES (1, 9007199254740992.0), (2, 1e18);
 ---! params 9007199254740993

@@ -113,7 +113,7 @@ fn answer(ask: &str, said: &[Said], style: Style) -> String {
     out
 }
 
-/// The longest label beside a bar: of what the bar leaves of a line, its blanks and the longest text after it take a part.
+/// Columns for the labels of bars: what a bar, its blanks and the longest text behind it leave of a line.
 fn label_room(left: usize, shown: usize) -> usize {
     left.saturating_sub(AROUND_BAR.max(BLANKS + shown)).max(1)
 }

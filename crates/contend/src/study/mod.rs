@@ -35,7 +35,7 @@ pub mod spec;
 mod spelling;
 pub mod until;
 mod vocabulary;
-pub mod without_syncs;
+pub mod with_setting;
 
 pub use crate::source::library::Embedded;
 pub use axis::axis_words;

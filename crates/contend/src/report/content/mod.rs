@@ -112,12 +112,12 @@ fn of_databases(findings: &Findings<'_>) -> Vec<Option<Section>> {
     [vec![Some(first::answer(findings))], of_kind, measured].concat()
 }
 
-/// The variant of a study that has an original.
 /// Whether a study repeats a published benchmark.
 pub fn has_original(study: &Study) -> bool {
     !study.published.is_empty() || !study.changes.is_empty()
 }
 
+/// The variant of a study that has an original.
 pub const CORRECTED: &str = "the original, corrected";
 
 fn facts(findings: &Findings<'_>) -> Vec<String> {

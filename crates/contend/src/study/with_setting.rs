@@ -15,7 +15,7 @@ const WITHOUT_SYNCS: [(&str, &str); 3] =
 /// The contender's name cannot be read.
 pub fn without_syncs(base: &Contender) -> Result<Option<(String, Contender)>> {
     for (key, value) in WITHOUT_SYNCS {
-        if let Some(found) = with(base, key, value)? {
+        if let Some(found) = with_setting(base, key, value)? {
             return Ok(Some(found));
         }
     }
@@ -27,7 +27,7 @@ pub fn without_syncs(base: &Contender) -> Result<Option<(String, Contender)>> {
 ///
 /// # Errors
 /// The contender's name cannot be read.
-pub fn with(base: &Contender, key: &str, value: &str) -> Result<Option<(String, Contender)>> {
+pub fn with_setting(base: &Contender, key: &str, value: &str) -> Result<Option<(String, Contender)>> {
     let mut draft = spec::parse(&base.name).map_err(|why| anyhow!("{}: {why}", base.name))?;
     let before = base.resolved.settings.get(key).map(String::as_str);
     if !draft.knows(key) || before == Some(value) || draft.set(key, value).is_err() {
