@@ -83,11 +83,12 @@ fn a_transaction_that_a_driver_begins_by_itself_is_one() {
     }
 }
 
-/// Its first statements come before the watch can see any, as those of each job that cron starts.
+/// Its first statements come before the watch can see any, as those of each job that cron starts. It pauses until the watch
+/// has said that it holds the lock.
 #[test]
 fn a_job_that_starts_during_the_watch_and_pauses_under_the_lock_is_found() {
-    const JOB: &str = "import sqlite3, sys, time; c = sqlite3.connect(sys.argv[1]); \
-        c.execute('INSERT INTO t (v) VALUES (1)'); time.sleep(1.5); c.execute('UPDATE t SET v = 2 WHERE id = 1'); c.commit()";
+    const JOB: &str = "import sqlite3, sys; c = sqlite3.connect(sys.argv[1]); c.execute('INSERT INTO t (v) VALUES (1)'); \
+        sys.stdin.read(); c.execute('UPDATE t SET v = 2 WHERE id = 1'); c.commit()";
     if !may_trace("jobs") {
         return;
     }
@@ -97,13 +98,18 @@ fn a_job_that_starts_during_the_watch_and_pauses_under_the_lock_is_found() {
         let database = program.database.display().to_string();
         let mut watching = watch(&[&database, "--for", "60s"]).stdout(Stdio::piped()).spawn().expect("it starts");
         let mut lines = BufReader::new(watching.stdout.take().expect("piped")).lines().map_while(Result::ok);
-        lines.next().expect("a line");
+        let mut said = vec![lines.next().expect("a line")];
         for _ in 0..count {
-            assert!(Command::new("python3").args(["-c", JOB, &database]).status().expect("python3").success());
+            let mut job = Command::new("python3");
+            let mut job = job.args(["-c", JOB, &database]).stdin(Stdio::piped()).spawn().expect("it starts");
+            let holds = format!("python3 ({}) holds the write lock", job.id());
+            said.extend(lines.by_ref().take_while(|line| !line.contains(&holds)));
+            drop(job.stdin.take());
+            assert!(job.wait().expect("it ends").success(), "{name}");
         }
         Command::new("kill").arg("-INT").arg(watching.id().to_string()).status().expect("kill");
-        let said = lines.collect::<Vec<_>>().join(" ");
-        let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+        said.extend(lines);
+        let said = said.join(" ").split_whitespace().collect::<Vec<_>>().join(" ");
         assert_eq!(watching.wait().expect("it ends").code(), Some(1), "{name}: {said}");
         for part in ["holds the write lock while it does something else", "the first statements of python3"] {
             assert!(said.contains(part), "{name}: no \"{part}\" in {said}");
