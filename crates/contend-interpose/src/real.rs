@@ -24,7 +24,7 @@ macro_rules! functions {
                 let (low, high) = loader::object(loader::find(scope, c"sqlite3_step") as usize)?;
                 $(
                     let symbol = loader::find(scope, core::ffi::CStr::from_bytes_with_nul_unchecked(concat!($symbol, "\0").as_bytes()));
-                    let symbol = if symbol.is_null() { stand_in($symbol) } else { symbol };
+                    let symbol = if symbol.is_null() { stand_in::<$result> as P } else { symbol };
                     let $name = core::mem::transmute::<P, unsafe extern "C" fn($($argument),*) -> $result>(symbol);
                 )*
                 Some(Real { low, high, object: (low, high), number, $($name),* })
@@ -34,7 +34,7 @@ macro_rules! functions {
             unsafe fn linked_in((low, high): (usize, usize), (tag, number): (usize, u64), find: impl Fn(&[u8]) -> P) -> Real {
                 $(
                     let symbol = find($symbol.as_bytes());
-                    let symbol = if symbol.is_null() { stand_in($symbol) } else { symbol };
+                    let symbol = if symbol.is_null() { stand_in::<$result> as P } else { symbol };
                     let $name = core::mem::transmute::<P, unsafe extern "C" fn($($argument),*) -> $result>(symbol);
                 )*
                 let object = loader::object(low).unwrap_or((low, high));
@@ -128,23 +128,38 @@ functions! {
     libversion: "sqlite3_libversion", () -> Text;
 }
 
-/// Replaces a function that an old SQLite lacks: returns SQLITE_MISUSE, or NULL where the result is a pointer.
-fn stand_in(symbol: &str) -> P {
-    unsafe extern "C" fn misuse() -> c_int {
-        21
-    }
-    unsafe extern "C" fn null() -> P {
-        core::ptr::null_mut()
-    }
-    match symbol {
-        "sqlite3_value_blob"
-        | "sqlite3_backup_init"
-        | "sqlite3_db_filename"
-        | "sqlite3_db_handle"
-        | "sqlite3_libversion"
-        | "sqlite3_expanded_sql" => null as P,
-        _ => misuse as P,
-    }
+/// What stands for the result of a function that an old SQLite lacks.
+trait StandIn {
+    const VALUE: Self;
+}
+
+impl StandIn for c_int {
+    /// SQLITE_MISUSE.
+    const VALUE: c_int = 21;
+}
+
+impl StandIn for i64 {
+    const VALUE: i64 = 0;
+}
+
+impl StandIn for f64 {
+    const VALUE: f64 = 0.0;
+}
+
+impl StandIn for () {
+    const VALUE: () = ();
+}
+
+impl<T> StandIn for *const T {
+    const VALUE: *const T = core::ptr::null();
+}
+
+impl<T> StandIn for *mut T {
+    const VALUE: *mut T = core::ptr::null_mut();
+}
+
+unsafe extern "C" fn stand_in<R: StandIn>() -> R {
+    R::VALUE
 }
 
 impl Real {

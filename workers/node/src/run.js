@@ -98,27 +98,21 @@ class Run {
     return sessions;
   }
 
-  /**
-   * Opens a client's connection; for the very first one also checks whether the plan fits. What a lock of SQLite prevents
-   * is retried for 2 s at most: another process that opens the same database at the same moment may lock it to recover
-   * its log, whatever the busy timeout.
-   */
+  /** Opens a client's connection; for the very first one also checks whether the plan fits. */
   async first(client, veryFirst) {
     const { spec } = client;
-    for (const until = performance.now() + FREE_WITHIN_MS; ; await new Promise((resume) => setTimeout(resume, FREE_AGAIN_MS))) {
-      try {
-        const conn = await this.connect(spec);
-        client.use(conn);
-        if (veryFirst) await connection.check(conn, this.plan, this.statements);
-        const settings = await connection.session(conn, this.driver, this.plan, spec.id);
-        this.settings ??= settings;
-        return settings;
-      } catch (error) {
-        if (!isLock(error, this.driver) || performance.now() >= until) {
-          throw new Error(`client ${spec.id}, database ${this.plan.databases[spec.database]}: ${error.message}`);
-        }
-        await client.close();
-      }
+    const open = async () => {
+      const conn = await this.connect(spec);
+      client.use(conn);
+      if (veryFirst) await connection.check(conn, this.plan, this.statements);
+      return connection.session(conn, this.driver, this.plan, spec.id);
+    };
+    try {
+      const settings = await this.whenFree(open, () => client.close());
+      this.settings ??= settings;
+      return settings;
+    } catch (error) {
+      throw new Error(`client ${spec.id}, database ${this.plan.databases[spec.database]}: ${error.message}`);
     }
   }
 
@@ -159,13 +153,18 @@ class Run {
     return facts;
   }
 
-  /** Retries what a lock of SQLite prevents after the measurement in the same way: clients of other processes may still write. */
-  async whenFree(look) {
+  /**
+   * Retries what a lock of SQLite prevents, whatever the busy timeout, for 2 s at most and not beyond the drain: another
+   * process that opens the same database at the same moment may lock it to recover its log, and after the measurement
+   * other clients may still write. `undo` runs before each further try.
+   */
+  async whenFree(act, undo = () => {}) {
     for (const until = performance.now() + FREE_WITHIN_MS; ; await new Promise((resume) => setTimeout(resume, FREE_AGAIN_MS))) {
       try {
-        return await look();
+        return await act();
       } catch (error) {
         if (!isLock(error, this.driver) || this.control.drainIsOver || performance.now() >= until) throw error;
+        await undo();
       }
     }
   }

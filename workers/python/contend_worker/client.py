@@ -144,7 +144,7 @@ class Client:
         if self.connection is None or self.control.over:
             return
         try:
-            found = self.run_.look_when_free(self.connection)
+            found = self.run_.when_free(lambda: self.run_.look(self.connection))
         except Exception as e:
             # At the end of the drain it is interrupted.
             if not self.control.over:

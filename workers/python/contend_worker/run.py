@@ -62,7 +62,7 @@ class Run:
     def _open(self, spec):
         client = Client(self, spec)
         try:
-            client.facts = self._when_free(client)
+            client.facts = self.when_free(lambda: self._open_connection(client))
             client.prepare()
             self.clients.append(client)
             self.sessions.append({"client": spec.id, **client.facts})
@@ -71,31 +71,26 @@ class Run:
             where = f"client {spec.id}, database {self.plan.databases[spec.database]}"
             raise FormatError(f"{where}: {told(e) if isinstance(e, MemoryError) else e}") from None
 
-    def _when_free(self, client):
-        """Opens a client's connection, and returns its settings. What a lock of SQLite prevents is retried for 2 s at most:
-        another process that opens the same database at the same moment may lock it to recover its log, whatever the busy
-        timeout."""
-        until = time.monotonic_ns() + _FREE_WITHIN_NS
-        while True:
-            try:
-                client.open()
-                if self.functions is None:
-                    self._write(client.connection)
-                client.bind()
-                return self.look(client.connection)
-            except Exception as e:
-                client.close()
-                if not is_lock(self.driver, e) or time.monotonic_ns() >= until:
-                    raise
-            time.sleep(_FREE_AGAIN_S)
+    def _open_connection(self, client):
+        """Opens a client's connection, and returns its settings."""
+        try:
+            client.open()
+            if self.functions is None:
+                self._write(client.connection)
+            client.bind()
+            return self.look(client.connection)
+        except Exception:
+            client.close()
+            raise
 
-    def look_when_free(self, connection):
-        """The settings that a connection reports after the measurement. Other clients may still write: what their lock prevents is
-        retried in the same way, as long as the drain lasts."""
+    def when_free(self, act):
+        """Retries what a lock of SQLite prevents, whatever the busy timeout, for 2 s at most and not beyond the drain: another
+        process that opens the same database at the same moment may lock it to recover its log, and after the measurement
+        other clients may still write."""
         until = time.monotonic_ns() + _FREE_WITHIN_NS
         while True:
             try:
-                return self.look(connection)
+                return act()
             except Exception as e:
                 if not is_lock(self.driver, e) or self.control.over or time.monotonic_ns() >= until:
                     raise
