@@ -212,8 +212,10 @@ fn answers_that_no_request_asked_for_are_failures_of_the_next_one() {
         let said = bench.contend(&[&["http", &url, "--out", "record"], &load[..]].concat());
         let line: serde_json::Value = serde_json::from_str(&said.out).unwrap_or_else(|_| panic!("{said:?}"));
         let [total, failed] = ["total", "failed"].map(|name| line[name].as_u64().unwrap_or_default());
-        // Each answer costs the next request, for which the client then opens a connection.
-        assert_eq!((total > 10, failed.abs_diff(total / 2) <= 1, failed == 0), (true, fails, !fails), "{said:?}");
+        // Each answer costs the next request, for which the client then opens a connection. A request that is sent late can
+        // meet the end of its connection.
+        let due = if fails { total / 2 } else { 0 };
+        assert!(total > 10 && failed.abs_diff(due) <= total / 6, "{due} failures are due: {said:?}");
     }
 }
 
