@@ -1,10 +1,13 @@
-//! What a reader should know of the probes that met the bounds: marks, logs that grow, windows of two speeds.
+//! What a reader should know of a search: marks of the probes that met the bounds, logs that grow, windows of two speeds, rounds
+//! that drift.
 
 use crate::capacity::plain_arms;
 use crate::growth::{Growth, Speeds};
+use crate::of::RATE;
 use crate::saved::{Probe, Saved};
 use crate::search::ProbeResult;
-use contend_stats::precision::{Bytes, Ns};
+use contend_stats::drift::trend;
+use contend_stats::precision::{Bytes, Ns, Percent, Rate};
 use std::mem::{Discriminant, discriminant};
 
 /// One sentence for each contender and kind of unsteadiness.
@@ -42,7 +45,24 @@ fn of_arm(saved: &Saved, arm: usize, name: &str) -> Vec<String> {
             Ns(slow_ns)
         ));
     }
+    said.extend(across_rounds(saved, arm, name));
     said
+}
+
+/// What is found in each round changes over the rounds, so that they are no repetitions.
+fn across_rounds(saved: &Saved, arm: usize, name: &str) -> Option<String> {
+    let of_arm = saved.capacities.iter().filter(|capacity| capacity.arm == arm);
+    let found: Vec<f64> = of_arm.filter_map(|of| of.rate_per_s.or(of.number.map(f64::from))).collect();
+    let change = trend(&found).filter(|trend| trend.drifting)?.change;
+    let (what, verb) = (if saved.of == RATE { "rate" } else { "number" }, if change < 0.0 { "falls" } else { "rises" });
+    let show = |value: f64| if saved.of == RATE { Rate(value).to_string() } else { value.to_string() };
+    Some(format!(
+        "The {what} of {name} {verb} from round to round, by {}: from {} in the first to {} in the last. The interval takes the rounds \
+         for repetitions, which they are not.",
+        Percent(change.abs()),
+        show(found[0]),
+        show(*found.last()?)
+    ))
 }
 
 fn marks(met: &[&Probe], among: &dyn Fn(&[&Probe]) -> (String, String)) -> Vec<String> {
@@ -86,5 +106,14 @@ mod tests {
         assert!(said[0].contains("falls by 20 %"), "{said:?}");
         assert!(said[1].starts_with("The log grew in 1 of 2 probes of A") && said[1].contains("it is trial 4"));
         assert!(said[2].contains("fast and a slow part in 1 of 1 probes of B") && said[2].contains("20.0 ms"));
+    }
+
+    #[test]
+    fn rounds_that_drift_are_no_repetitions() {
+        let of = |rates: [f64; 6]| warnings(&saved(vec![arm("A", "durable")], &[&rates.map(Some)]));
+        assert_eq!(of([100.0, 104.0, 97.0, 101.0, 99.0, 103.0]), [""; 0]);
+        let said = of([176.0, 164.0, 92.0, 73.0, 63.0, 67.0]);
+        assert_eq!(said.len(), 1, "{said:?}");
+        assert!(said[0].starts_with("The rate of A falls from round to round, by 61.8 %: from 176/s in the first to 67"), "{said:?}");
     }
 }

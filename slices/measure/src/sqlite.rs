@@ -7,6 +7,7 @@ use contend::engine::wal::companion;
 use contend_stats::precision::{Percent, count};
 use rusqlite::ffi::SQLITE_READONLY_ROLLBACK;
 use rusqlite::{Connection, OpenFlags, Row};
+use rustix::process::{Flock, FlockType, fcntl_getlk};
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Read};
@@ -29,6 +30,10 @@ const JOURNAL: &str = "-journal";
 /// Offset of the header's write version, which is 2 in WAL mode (<https://www.sqlite.org/fileformat.html>).
 const WRITE_VERSION_AT: usize = 18;
 
+/// Bytes that a connection in WAL mode has a shared lock on as long as it is open.
+const SHARED_FIRST: u64 = 0x4000_0002;
+const SHARED_BYTES: u64 = 510;
+
 /// The schema is a table too, but has no row about itself.
 const SCHEMA: &str = "sqlite_schema";
 
@@ -43,8 +48,13 @@ pub fn measured(given: &Path) -> Result<Measured> {
     let path = &given.canonicalize().with_context(missing)?;
     let before = State::of(path).with_context(missing)?;
     ensure!(path.is_file(), "{shown} is not a file; name a SQLite database");
-    let in_wal_mode = is_in_wal_mode(path).with_context(|| format!("cannot read {shown}"))?;
+    let Header { in_wal_mode, is_open } = header(path).with_context(|| format!("cannot read {shown}"))?;
     let alone = in_wal_mode && !before.has_log;
+    ensure!(
+        !(alone && is_open),
+        "a program has {shown} open in WAL mode, and its log is not next to this name: the file has another name there (a hard \
+         link, a mount, an old name); measure it under the name with which the program opened it"
+    );
     let connection = open(path, alone).map_err(|error| unreadable(given, error))?;
     let measured = measure(&connection, given, path, in_wal_mode);
     ensure!(
@@ -97,11 +107,20 @@ fn unreadable(given: &Path, error: rusqlite::Error) -> anyhow::Error {
     }
 }
 
+struct Header {
+    in_wal_mode: bool,
+    /// Whether another process has SQLite's lock of an open connection.
+    is_open: bool,
+}
+
 /// Reads the header; only while this process has no connection to the file.
-fn is_in_wal_mode(path: &Path) -> io::Result<bool> {
+fn header(path: &Path) -> io::Result<Header> {
     let mut head = [0; WRITE_VERSION_AT + 1];
-    let read = fs::File::open(path)?.read(&mut head)?;
-    Ok(read == head.len() && head[WRITE_VERSION_AT] == 2)
+    let mut file = fs::File::open(path)?;
+    let read = file.read(&mut head)?;
+    let lock = Flock { start: SHARED_FIRST, length: SHARED_BYTES, ..Flock::from(FlockType::WriteLock) };
+    let is_open = fcntl_getlk(&file, &lock)?.is_some();
+    Ok(Header { in_wal_mode: read == head.len() && head[WRITE_VERSION_AT] == 2, is_open })
 }
 
 /// `shown`: the path that the user gave.
@@ -257,6 +276,29 @@ mod tests {
         assert!(found.sizes.iter().any(|size| size.name == "log"), "{found:?}");
         let rows = found.tables.iter().find(|table| table.name == "t").and_then(|table| table.rows);
         assert_eq!(rows, Some(3));
+    }
+
+    /// The log is next to the name with which a program has it open.
+    #[test]
+    fn a_second_name_of_a_file_that_is_open_is_refused() {
+        const HOLD: &str = "import sqlite3, sys; c = sqlite3.connect(sys.argv[1]); c.execute('INSERT INTO t VALUES (2)'); \
+            c.commit(); print(flush=True); sys.stdin.read()";
+        let (dir, path) = file("PRAGMA journal_mode = WAL; CREATE TABLE t (x); INSERT INTO t VALUES (1);");
+        let mut program = std::process::Command::new("python3");
+        let piped = std::process::Stdio::piped;
+        let program = program.args(["-c", HOLD]).arg(&path).stdin(piped()).stdout(piped());
+        let mut program = program.spawn().expect("python3 starts");
+        let mut line = [0];
+        program.stdout.take().expect("piped").read_exact(&mut line).expect("it has written");
+        let other = dir.path().join("other.db");
+        fs::hard_link(&path, &other).expect("linked");
+        let said = measured(&other).expect_err("old pages").to_string();
+        assert!(said.contains("its log is not next to this name"), "{said}");
+        let rows = measured(&path).expect("measured").tables.iter().find(|table| table.name == "t").and_then(|t| t.rows);
+        assert_eq!(rows, Some(2));
+        drop(program.stdin.take());
+        program.wait().expect("it ends");
+        assert!(measured(&other).is_ok());
     }
 
     #[test]

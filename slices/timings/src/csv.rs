@@ -5,6 +5,7 @@
 
 use super::model::{CsvOptions, Pairing, UnusedLine};
 use super::value::{self, Measured, Per, Unit};
+use contend::study::check_label;
 use std::fmt;
 
 const EXCLUDED: &str = "excluded";
@@ -86,20 +87,23 @@ struct Columns {
     per: Option<Per>,
 }
 
-/// Index of the column with this name.
+/// Index of the column with this name, or with one that differs in case alone.
 ///
 /// # Errors
 /// Two columns have the name.
 fn only_column(name: &str, header: &csv::StringRecord) -> Result<Option<usize>, CsvError> {
-    let mut found = header.iter().enumerate().filter(|(_, column)| *column == name).map(|(index, _)| index);
-    let (first, second) = (found.next(), found.next());
-    match (first, second) {
-        (Some(first), Some(second)) => Err(CsvError::of_table(format!(
+    let of = |is: &dyn Fn(&str) -> bool| {
+        let found: Vec<usize> = header.iter().enumerate().filter(|(_, column)| is(column)).map(|(at, _)| at).collect();
+        found
+    };
+    let (exact, any) = (of(&|column| column == name), of(&|column| column.eq_ignore_ascii_case(name)));
+    match if exact.is_empty() { &any[..] } else { &exact[..] } {
+        [first, second, ..] => Err(CsvError::of_table(format!(
             "there are two columns `{name}`, {} and {} of the header; rename one of them",
             first + 1,
             second + 1
         ))),
-        _ => Ok(first),
+        found => Ok(found.first().copied()),
     }
 }
 
@@ -221,6 +225,7 @@ fn read_line(
     if variant.is_empty() {
         return Err(at(&options.variant, "no variant is named".into()));
     }
+    check_label(&variant).map_err(|message| at(&options.variant, message))?;
     let text = &record[columns.value];
     let value = match options.higher_is_better {
         true => value::parse_rate(text),

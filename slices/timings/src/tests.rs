@@ -229,6 +229,18 @@ fn four_hundred_thousand_lines_are_compared() {
 }
 
 #[test]
+fn columns_are_known_in_any_case() {
+    let of = |header: &str| {
+        let lines = (0..6).map(|pair| format!("old,{pair},3,{}\nnew,{pair},3,2\n", pair + 1)).collect::<String>();
+        let result = compare(&format!("{header}\n{lines}"));
+        (result.comparisons[0].comparison.verdict.clone(), result.summary)
+    };
+    assert_eq!(of("Variant,Round,RUNS,Time"), of("variant,round,runs,time"));
+    assert_ne!(of("variant,round,runs,time"), of("variant,round,n,time"), "medians of runs have no interval");
+    assert!(error("variant,Round,round,time\na,1,1,1\n", &by("pair")).contains("no column `pair`"));
+}
+
+#[test]
 fn errors_name_the_line_and_the_column() {
     let text = "# made by hand\nvariant,time\n\na,10\n# half way\nb,fast\n";
     assert!(error(text, &options()).starts_with("line 6, column `time`: `fast` is not a duration; "));
@@ -244,6 +256,8 @@ fn errors_name_the_line_and_the_column() {
     let by_semicolons = error("variant;time\na;1\n", &options());
     assert!(by_semicolons.ends_with("are `variant;time`; fields are separated by commas"), "{by_semicolons}");
     assert_eq!(error(text, &unknown), "there is no column `arm`; the columns are `variant`, `time`");
+    let unseen = error("variant,time\nWAL,1\nWAL\u{200b},2\n", &options());
+    assert_eq!(unseen, "line 3, column `variant`: `WAL?` has a character that is not visible: U+200B");
     let rates = "variant,req_per_s\na,1000\nb,2000\n";
     let column = |name: &str| CsvOptions::new("variant", name);
     assert!(

@@ -105,7 +105,7 @@ pub enum Per {
 
 /// Whether a column's name is that of a rate, and of which one. A count before a shorter unit is a time: `req_ms`.
 pub fn rate(column: &str) -> Option<Per> {
-    const COUNTS: [&str; 32] = [
+    const COUNTS: [&str; 36] = [
         "op",
         "ops",
         "req",
@@ -138,6 +138,10 @@ pub fn rate(column: &str) -> Option<Per> {
         "kib",
         "mib",
         "gib",
+        "bit",
+        "kbit",
+        "mbit",
+        "gbit",
     ];
     const PER_SECOND: [&str; 4] = ["rps", "tps", "qps", "iops"];
     const RATES: [&str; 2] = ["rate", "throughput"];
@@ -146,17 +150,31 @@ pub fn rate(column: &str) -> Option<Per> {
         lower.split(|c: char| !c.is_alphanumeric() && c != '/').filter(|word| !word.is_empty()).collect();
     let is_second = |word: &str| unit_ns(word) == Some(SECOND_NS) || word == "second";
     let is_time = |word: &str| unit_ns(word).is_some() || ["second", "minute"].contains(&word);
-    let after_per = |two: &[&str]| two[0] == "per" && is_time(two[1]) || COUNTS.contains(&two[0]) && is_second(two[1]);
+    // In thousands or millions: `kops_s`.
+    let is_count = |word: &str| {
+        COUNTS.contains(&word) || word.strip_prefix(['k', 'm']).is_some_and(|count| COUNTS.contains(&count))
+    };
+    let after_per = |two: &[&str]| {
+        two[0] == "per" && is_time(two[1]) || (is_count(two[0]) || is_plural(two[0])) && is_second(two[1])
+    };
     let by_sign = words.iter().filter_map(|word| word.rsplit_once('/'));
-    let mut by_sign = by_sign.filter(|(count, of)| COUNTS.contains(count) && is_time(of));
+    let mut by_sign = by_sign.filter(|(count, of)| is_count(count) && is_time(of));
     let time = words.windows(2).find(|two| after_per(two)).map(|two| two[1]).or_else(|| Some(by_sign.next()?.1));
     let is_one = |names: &[&str]| words.iter().any(|word| names.contains(word));
+    let is_of_bytes = |word: &&str| word.strip_suffix("ps").is_some_and(|count| COUNTS.contains(&count));
     match time {
         Some(time) if is_second(time) => Some(Per::Second),
         Some(_) => Some(Per::OtherTime),
-        None if is_one(&PER_SECOND) => Some(Per::Second),
+        None if is_one(&PER_SECOND) || words.iter().any(is_of_bytes) => Some(Per::Second),
         None => is_one(&RATES).then_some(Per::Unnamed),
     }
+}
+
+/// Whether a word is the plural of something other than times. Before `_s` it makes a rate: `pages_s`.
+fn is_plural(word: &str) -> bool {
+    const TIMES: [&str; 8] = ["times", "seconds", "minutes", "hours", "latencies", "durations", "totals", "waits"];
+    let ends = |end: &&str| word.ends_with(*end);
+    word.len() > 3 && word.ends_with('s') && !["ss", "us", "is"].iter().any(ends) && !TIMES.contains(&word)
 }
 
 const UNITS: &str = "h, min, s, ms, us, ns";
@@ -346,8 +364,8 @@ mod tests {
 
     #[test]
     fn a_column_of_rates_is_known_by_its_name() {
-        for name in ["req_per_s", "ops_s", "TPS", "req/s", "rows per second", "a (ops/sec)", "transactions_s", "MiB/s"]
-        {
+        let known = ["req_per_s", "ops_s", "TPS", "req/s", "rows per second", "a (ops/sec)", "transactions_s", "MiB/s"];
+        for name in known.iter().chain(&["operations_s", "kops_s", "pages (s)", "tokens_s", "mbit_s", "MBps", "Mops/s"]) {
             assert_eq!(rate(name), Some(Per::Second), "{name}");
         }
         for (name, per) in [
@@ -372,6 +390,10 @@ mod tests {
             "op_ns",
             "latency/ms",
             "time/s",
+            "times_s",
+            "process_s",
+            "status_s",
+            "request_s",
         ] {
             assert_eq!(rate(name), None, "{name}");
         }

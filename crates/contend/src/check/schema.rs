@@ -51,6 +51,17 @@ pub fn changed<'s>(before: &Objects, after: &Objects, workload: impl Iterator<It
     )
 }
 
+/// The first table whose definition does not begin with `crash_safe`, such as `InnoDB`.
+pub fn lost_in_a_crash(objects: &Objects, crash_safe: &str) -> Option<Reason> {
+    let kind = |object: &[Value]| text(object, 3).split(' ').next().unwrap_or_default().to_string();
+    let mut tables = objects.iter().filter(|object| text(object, 0) == "table");
+    let table = tables.find(|table| kind(table) != crash_safe)?;
+    let (name, found) = (text(table, 1), kind(table));
+    Some(Invalid::Settings.because(format!(
+        "table {name} is stored as `{found}` and not as `{crash_safe}`: a crash can take committed rows from it, whatever the settings"
+    )))
+}
+
 fn text(object: &[Value], at: usize) -> String {
     match object.get(at) {
         Some(Value::Text(text)) => text.clone(),
@@ -124,6 +135,16 @@ mod tests {
         let found = |workload: &[&str]| changed(&before, &after, workload.iter().copied()).map(|reason| reason.detail);
         assert_eq!(found(&["DROP TABLE p CASCADE"]), None);
         assert!(found(&["DROP TABLE q"]).is_some());
+    }
+
+    #[test]
+    fn a_table_that_a_crash_empties_is_found() {
+        let found = |of: &[[&str; 4]], crash_safe| lost_in_a_crash(&objects(of), crash_safe).map(|reason| reason.detail);
+        let logged = ["table", "t", "t", "logged a bigint"];
+        assert_eq!(found(&[logged, ["index", "i", "t", "btree"]], "logged"), None);
+        let unlogged = found(&[logged, ["table", "u", "u", "unlogged a bigint"]], "logged").expect("it is found");
+        assert!(unlogged.contains("table u is stored as `unlogged` and not as `logged`"), "{unlogged}");
+        assert!(found(&[["table", "t", "t", "MyISAM"]], "InnoDB").is_some());
     }
 
     #[test]

@@ -37,6 +37,7 @@ pub const ENGINE: Engine = Engine {
     executes: true,
     integrity: |tables| format!("CHECK TABLE {} EXTENDED", list(tables)),
     schema: SCHEMA,
+    crash_safe: "InnoDB",
     compact: |tables| vec![format!("OPTIMIZE TABLE {}", list(tables))],
     table_bytes: "SELECT table_name, CAST(data_length AS SIGNED), CAST(index_length AS SIGNED) \
         FROM information_schema.tables WHERE table_schema = database() AND table_type = 'BASE TABLE'",

@@ -33,6 +33,7 @@ pub const ENGINE: Engine = Engine {
     executes: true,
     integrity,
     schema: SCHEMA,
+    crash_safe: "logged",
     compact: |tables| {
         let full = tables.iter().map(|table| format!("VACUUM (FULL, ANALYZE) {table}"));
         full.chain(["CHECKPOINT".to_string()]).collect()
@@ -132,7 +133,7 @@ const SERVER: Server = Server {
 };
 
 /// A table can be kept out of the log, and the triggers of foreign keys can be disabled.
-const SCHEMA: &str = "SELECT 'table', c.relname::text, c.relname::text, concat_ws(' ', c.relpersistence, c.reloptions::text, \
+const SCHEMA: &str = "SELECT 'table', c.relname::text, c.relname::text, concat_ws(' ', CASE c.relpersistence WHEN 'p' THEN 'logged' ELSE 'unlogged' END, c.reloptions::text, \
     (SELECT string_agg(concat_ws(' ', a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull, \
     pg_get_expr(d.adbin, d.adrelid)), ', ' ORDER BY a.attnum) FROM pg_attribute AS a LEFT JOIN pg_attrdef AS d \
     ON d.adrelid = a.attrelid AND d.adnum = a.attnum WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped)) \

@@ -36,6 +36,8 @@ pub struct Engine {
     /// Query for what the schema consists of: kind, name, table and definition of each object, without those that
     /// the engine makes by itself; empty if there is none.
     pub schema: &'static str,
+    /// First word of the definition of each table there that a crash leaves as it was; empty if the settings alone decide it.
+    pub crash_safe: &'static str,
     /// Statements that compact the data of these tables.
     pub compact: fn(&[String]) -> Vec<String>,
     /// Query of a compacted database for each table's name and the bytes of its rows and indexes; empty if there is
@@ -136,6 +138,7 @@ impl Engine {
         executes: false,
         integrity: |_| "SELECT 'ok'".to_string(),
         schema: "",
+        crash_safe: "",
         compact: |_| vec![],
         table_bytes: "",
         load_session: &[],

@@ -38,6 +38,7 @@ pub const ENGINE: Engine = Engine {
     integrity: |_| "PRAGMA integrity_check".to_string(),
     // Names that begin with `sqlite_` are its own, such as those of statistics.
     schema: r"SELECT type, name, tbl_name, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite\_%' ESCAPE '\'",
+    crash_safe: "",
     compact: |_| {
         ["PRAGMA synchronous = OFF", "PRAGMA wal_checkpoint(TRUNCATE)", "VACUUM", "PRAGMA wal_checkpoint(TRUNCATE)"]
             .map(str::to_string)

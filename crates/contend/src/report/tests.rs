@@ -467,3 +467,15 @@ fn demo() {
         println!("{}", terminal(&written, Style::FILE));
     }
 }
+
+#[test]
+fn foreign_keys_that_only_sqlite_enforces_are_a_limit() {
+    let (_dir, mut record) = record(&Story::default());
+    let said = |record: &Record| file(record, "report.md").contains("Foreign keys are enforced on SQLite");
+    record.run.study.contenders[0].settings.insert("foreign_keys".to_string(), "on".to_string());
+    assert!(!said(&record), "there is no server");
+    record.run.study.contenders[1].engine = "postgres".to_string();
+    assert!(said(&record));
+    record.run.study.contenders[0].settings.insert("foreign_keys".to_string(), "off".to_string());
+    assert!(!said(&record));
+}

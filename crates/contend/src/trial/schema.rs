@@ -1,6 +1,7 @@
 //! The schema of a trial's databases, read before the workers start and after they end.
 
 use crate::check::schema::{self, Objects};
+use crate::contender::Tier;
 use crate::engine;
 use crate::record::model::Reason;
 use crate::trial::bench::Bench;
@@ -19,6 +20,13 @@ pub fn read(stage: &Stage<'_>, fresh: &Fresh<'_>, admin: &mut Admin<'_>) -> Sche
     }
     let of = |database| admin.sql(&script_target(stage.engine, database), [query]).ok()?.into_iter().next();
     fresh.inside.iter().map(of).collect()
+}
+
+/// The first table that does not keep what its contender's tier promises.
+pub fn lost_in_a_crash(stage: &Stage<'_>, schemas: &Schemas) -> Option<Reason> {
+    let promises = matches!(stage.contender.tier, Tier::Bounded | Tier::Durable);
+    let mut all = schemas.iter().flatten().filter(|_| promises && !stage.engine.crash_safe.is_empty());
+    all.find_map(|objects| schema::lost_in_a_crash(objects, stage.engine.crash_safe))
 }
 
 /// The first difference between two readings.

@@ -134,6 +134,7 @@ fn on_fresh_data(
     let UnderWay { trial, series, writer, .. } = under_way;
     let fastest_before_ns = bench.quiet_disk(stage, trial)?;
     let schemas = schema::read(stage, fresh, admin);
+    trial.invalid.extend(schema::lost_in_a_crash(stage, &schemas));
     let ran = window(bench, stage, fresh, writer, admin)?;
     let died = fresh.server.as_mut().and_then(|server| server.death());
     let died = died.or_else(|| ran.served.as_ref()?.death.clone());

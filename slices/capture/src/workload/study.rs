@@ -154,9 +154,6 @@ fn jobs(roles: &[Role]) -> String {
 const SHORTER: &str = "  \"load=short is the captured load, with the program's own work before its transactions and not inside of them. Whether it can be \
                        done there, only the program's author knows.\",\n";
 
-/// A line of the study's limits, with a server and foreign keys.
-const NO_FOREIGN_KEYS: &str = "  \"Foreign keys are enforced on SQLite, as in the program, and on no server.\",\n";
-
 /// A line of the study's limits, with a server.
 const ISOLATION: &str = "  \"Servers have their default isolation, READ COMMITTED or REPEATABLE READ, and SQLite's is SERIALIZABLE: a transaction that \
                          reads before it writes can lose an update there. With \\\"--contender postgres:isolation=serializable\\\" such transactions fail instead.\",\n";
@@ -205,7 +202,7 @@ fn head(of: &Captured, longest_timeout_ms: i64, roles: &[Role]) -> String {
         "# Made by contend capture to-workload. docs/study-file.md explains every key.\n\n\
          question = {}\nworkload = \"workload.toml\"\nkind = \"load\"\nheadline = \"throughput_ops_per_s\"\n\
          baseline = [\"{CAPTURED}\"]\nlimits = [\n  \"The study has {}; `contend capture to-workload` lists the rest, such as triggers.\",\n  \"Values are drawn by generators that were fitted to the capture.\",\n  \
-         \"An operation that met a lock is not tried again.\",\n  \"load=captured is the captured mean pause of a client between operations, not a rate: a client that waits sends fewer operations. load=x2 to load=full are shorter pauses.\",\n{}{}{}{}{}{}{}{}{}  \"The captured settings are {tier}: {}.\",\n]\n\n\
+         \"An operation that met a lock is not tried again.\",\n  \"load=captured is the captured mean pause of a client between operations, not a rate: a client that waits sends fewer operations. load=x2 to load=full are shorter pauses.\",\n{}{}{}{}{}{}{}{}  \"The captured settings are {tier}: {}.\",\n]\n\n\
          [axes]\nload = [{paces}]\n\n[load]\nwindow = \"5s\"\ndrain = \"{drain_s}s\"\n\n\
          [quick]\nrounds = {QUICK_ROUNDS}\naxes = {{ load = [{quick}] }}\nload = {{ {} }}\n\n\
          [[metric]]\nname = \"lock_errors_per_1000\"\nabout = \"operations that failed because the database was locked, per 1,000\"\n\
@@ -223,7 +220,6 @@ fn head(of: &Captured, longest_timeout_ms: i64, roles: &[Role]) -> String {
         if of.has_rows { "" } else { GENERATED },
         differences(of.differ),
         if of.servers.is_empty() { "" } else { ISOLATION },
-        if of.servers.is_empty() || !of.now.enforces_foreign_keys() { "" } else { NO_FOREIGN_KEYS },
         sentences(of.limits),
         gaps(known),
         match tier {

@@ -131,10 +131,11 @@ pub fn makes(transaction: &Transaction, statements: &[Statement], of: Counts) ->
                 _ if known.is_whole => parts,
                 all => all,
             };
-            let writes = |step: &Step| matches!(step, Step::Sql(step) if surely_writes(step, statements));
+            let writes = |step: &Step| matches!(step, Step::Sql(step) if surely_takes(step, statements));
             let surely_after = transaction.steps.iter().position(writes).map(|step| step as u16);
             let surely_after = surely_after.filter(|_| known.is_whole);
-            Makes::Commits(MakesCommits { counts_from, surely_after, most: known.most.max(most), ..known })
+            let least = known.least.max(u64::from(surely_after.is_some()));
+            Makes::Commits(MakesCommits { counts_from, surely_after, least, most: known.most.max(most), ..known })
         }
         Counts::Statements => Makes::Statements(steps, u64::from(transaction.begin.is_some())),
     }
@@ -173,21 +174,46 @@ fn commits(transaction: &Transaction, statements: &[Statement]) -> MakesCommits 
     }
     let each = |of: fn(&(u64, bool, bool)) -> bool| steps.iter().filter(|step| of(step)).map(|(n, ..)| *n).sum::<u64>();
     let (least, most) = (each(|(_, surely, _)| *surely), each(|(.., writes)| *writes));
-    match transaction.begin {
-        Some(_) => MakesCommits {
-            least: least.min(1),
-            most: most.min(1),
-            is_whole: true,
-            counts_from: None,
-            surely_after: None,
-        },
-        None => MakesCommits { least, most, is_whole: false, counts_from: None, surely_after: None },
-    }
+    let (is_whole, is_one) = (transaction.begin.is_some(), savepoint_is_one(transaction, statements));
+    let (least, most) = match is_one {
+        _ if is_whole => (least.min(1), most.min(1)),
+        Some(true) => (least.min(1), most.min(1)),
+        Some(false) => (0, most),
+        None => (least, most),
+    };
+    MakesCommits { least, most, is_whole, counts_from: None, surely_after: None }
+}
+
+/// Whether a transaction without BEGIN is one for SQLite because its first statement is a SAVEPOINT that its last one releases;
+/// `None` without a savepoint.
+fn savepoint_is_one(transaction: &Transaction, statements: &[Statement]) -> Option<bool> {
+    let words = |step: &Step| match step {
+        Step::Sql(step) => statements.get(step.statement as usize).map(|statement| {
+            let sql = statement.sql.to_ascii_lowercase();
+            sql.split(|c: char| c.is_whitespace() || c == ';').filter(|word| !word.is_empty()).map(str::to_string).collect()
+        }),
+        _ => None,
+    };
+    let all: Vec<Vec<String>> = transaction.steps.iter().filter_map(words).collect();
+    all.iter().any(|words| words[..].first().is_some_and(|word| word == "savepoint")).then_some(())?;
+    let [first, inner @ .., last] = &all[..] else { return Some(false) };
+    let releases = |words: &[String]| words[..].first().is_some_and(|word| word == "release") && words.last() == first.last();
+    Some(first[0] == "savepoint" && releases(last) && !inner.iter().any(|words| releases(words)))
 }
 
 fn surely_writes(step: &SqlStep, statements: &[Statement]) -> bool {
     let always = || statements.get(step.statement as usize).is_some_and(always_writes);
     step.rows_min > 0 && step.repeat > 0 && always()
+}
+
+/// Whether a step takes a transaction's number on PostgreSQL for sure, which writes a row again that an UPDATE leaves as it was.
+fn surely_takes(step: &SqlStep, statements: &[Statement]) -> bool {
+    let updates = |statement: &Statement| {
+        let first = statement.sql.split_whitespace().next().unwrap_or_default();
+        statement.effect.changes && first.eq_ignore_ascii_case("update")
+    };
+    let of_rows = step.rows_min > 0 && step.repeat > 0;
+    surely_writes(step, statements) || of_rows && statements.get(step.statement as usize).is_some_and(updates)
 }
 
 /// Whether a statement that changes a row certainly changes the data. An UPDATE may set the values that are already there, which
@@ -216,6 +242,7 @@ pub mod tests {
             of("UPDATE t SET a = 1", changes),
             of("INSERT INTO t VALUES (1) ON CONFLICT DO NOTHING", changes),
             of("SAVEPOINT s1", Effect::default()),
+            of("RELEASE SAVEPOINT s1;", Effect::default()),
         ]
     }
 
@@ -270,6 +297,10 @@ pub mod tests {
         assert_eq!(of(transaction(true, true, &[(2, 1, 1)])), (0, 1), "an update may change nothing");
         assert_eq!(of(transaction(true, true, &[(1, 0, 1)])), (0, 1), "or no row");
         assert_eq!(of(transaction(true, true, &[(3, 1, 1)])), (0, 1), "or an upsert what is there");
+        let (begin, insert, end) = ((4, 0, 1), (1, 1, 3), (5, 0, 1));
+        assert_eq!(of(transaction(false, true, &[begin, insert, end])), (1, 1), "a savepoint begins a transaction, too");
+        assert_eq!(of(transaction(false, true, &[begin, insert, end, insert])), (0, 6), "and more after it");
+        assert_eq!(of(transaction(true, true, &[begin, insert, end])), (1, 1), "in a transaction");
     }
 
     #[test]
@@ -304,16 +335,18 @@ pub mod tests {
     }
 
     #[test]
-    fn a_count_of_writers_has_those_that_failed_after_an_insert() {
+    fn a_count_of_writers_has_those_that_failed_after_a_change() {
         let steps = [(2, 1, 1), (1, 1, 1), (2, 1, 1)];
         let least = |begin, failed: Sample| {
             makes(&transaction(begin, true, &steps), &statements(), Counts::Writers).by(&failed).least
         };
         let failed = |failed_step| Sample { failed_step, ..sample(0, false, (1, 2)) };
         let at = |failed_step| least(true, failed(failed_step));
-        assert_eq!([STEP_BEGIN, 0, 1, 2, STEP_COMMIT].map(at), [0, 0, 0, 1, 1], "it inserts in its second step");
+        assert_eq!([STEP_BEGIN, 0, 1, 2, STEP_COMMIT].map(at), [0, 0, 1, 1, 1], "it updates in its first step");
         assert_eq!(least(true, Sample { flags: MAY_HAVE_ACTED, ..failed(2) }), 0, "the server may end it later");
-        assert_eq!(least(false, failed(2)), 0, "an update may change nothing, and each step is for itself");
+        assert_eq!(least(false, failed(2)), 0, "each step is for itself");
+        let only = |ok| makes(&transaction(true, true, &[(2, 1, 1)]), &statements(), Counts::Writers).by(&sample(0, ok, (1, 2)));
+        assert_eq!([only(true).least, only(false).least], [1, 0], "an update that changes nothing takes a number, too");
     }
 
     #[test]

@@ -85,8 +85,9 @@ fn marked_otherwise(findings: &Findings<'_>) -> Option<String> {
     let found = reported::marked(findings);
     let (marked, all) = (found.otherwise, found.counting);
     let (have, count) = if marked == 1 { ("has", "counts") } else { ("have", "count") };
+    let note = if found.disturbed > 0 { "another note" } else { "a note" };
     (marked > 0).then(|| {
-        format!("{marked} of {all} trials {have} a note and {count} nevertheless (under \"Trials with a note\").")
+        format!("{marked} of {all} trials {have} {note} and {count} nevertheless (under \"Trials with a note\").")
     })
 }
 

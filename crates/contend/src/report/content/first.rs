@@ -3,7 +3,7 @@
 use crate::analysis::cell::Cell;
 use crate::analysis::compare::Compared;
 use crate::analysis::metric::{Metric, plain};
-use crate::analysis::plain::{Absence, LeftOut, Tier};
+use crate::analysis::plain::{Absence, Contender, LeftOut, Tier};
 use crate::analysis::trial::{Scope, failed};
 use crate::analysis::{Answered, Findings};
 use crate::outcome::Outcome;
@@ -318,12 +318,25 @@ fn left_out(what: &LeftOut) -> String {
     }
 }
 
+/// Where SQLite enforces foreign keys, translated tables of servers have none.
+fn foreign_keys(findings: &Findings<'_>) -> Option<&'static str> {
+    let contenders = &findings.study.contenders;
+    let enforces = |of: &&Contender| of.settings.get("foreign_keys").is_some_and(|value| value == "on");
+    let engine = &contenders.iter().find(enforces)?.engine;
+    let is_without = |of: &Contender| of.engine != *engine && of.driver != "shim" && !of.resolved.executes_nothing;
+    contenders.iter().any(is_without).then_some(
+        "Foreign keys are enforced on SQLite (`foreign_keys=on`) and on no server, whose tables are made without REFERENCES: a server \
+         does less work for a row, and accepts rows that SQLite refuses.",
+    )
+}
+
 /// The study's own limits, and those of the run.
 fn limits(findings: &Findings<'_>) -> Vec<String> {
     let run = &findings.circumstances;
     let virtual_machine = if run.virtual_machine { ", a virtual machine," } else { "" };
     let mut limits = findings.study.limits.clone();
     limits.extend(findings.study.left_out.iter().map(left_out));
+    limits.extend(foreign_keys(findings).map(str::to_string));
     limits.push(format!(
         "Absolute figures belong to this machine ({}, {}){virtual_machine} and to a disk on which a sync takes {}; \
          orderings and ratios travel better than rates.",
