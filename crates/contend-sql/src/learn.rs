@@ -10,7 +10,7 @@ use crate::parse::tree::{
 use crate::read;
 use crate::refuse::{R, Refusal, no};
 use crate::rules::session::switched;
-use crate::rules::{Id, chains, grammar, indexes, statement};
+use crate::rules::{Id, chains, grammar, indexes, statement, views};
 use crate::translation::{Options, ParamType, Target};
 use crate::types::{Collation, Ty};
 
@@ -114,8 +114,9 @@ impl Catalogue {
                 let name = unquote(view_name.name.0).into_owned();
                 if self.table(&name).is_none() {
                     let mut table = self.of_query(name, Kind::View, text, select);
-                    for (column, name) in table.columns.iter_mut().zip(columns.unwrap_or_default()) {
-                        column.name = unquote(name.col_name.0).into_owned();
+                    match views::column_names(view_name, *columns, &table.columns) {
+                        Ok(names) => table.columns.iter_mut().zip(names).for_each(|(column, name)| column.name = name),
+                        Err(_) => table = Table::opaque(table.name),
                     }
                     self.tables.push(table);
                 }

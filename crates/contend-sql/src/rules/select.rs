@@ -2,11 +2,11 @@
 
 use crate::catalogue::{Column, output};
 use crate::emit::{Extra, Tr, plain};
-use crate::parse::tree::{Distinctness, Expr, FromClause, Literal, OneSelect, ResultColumn, SortedColumn};
+use crate::parse::tree::{Distinctness, Expr, FromClause, OneSelect, ResultColumn, SortedColumn};
 use crate::refuse::{R, no};
 use crate::rules::literals::{bare, literal_number, parts, uncollated};
 use crate::rules::{Id, aggregates, collations, columns, from, order, tagged, windows};
-use crate::scope::{Grouping, HIDDEN, Source, as_name, is_rowid};
+use crate::scope::{Found, Grouping, HIDDEN, Source, as_name, is_rowid};
 use crate::types::{Collation, Number, Ty, Val};
 
 pub(crate) fn select<'a>(
@@ -294,7 +294,7 @@ fn results<'a>(
                 tr.name(&column)?;
             }
             if collect {
-                outputs.push(output(result_name(expr, alias.as_ref()), value));
+                outputs.push(output(result_name(tr, expr, alias.as_ref()), value));
             }
             Ok(())
         }
@@ -319,12 +319,19 @@ fn hidden(tr: &Tr, expr: &Expr) -> Option<String> {
 /// choose another name.
 fn picks(tr: &Tr, expr: &Expr) -> Option<String> {
     tr.known.scopes.last()?.pick?;
-    let found = match expr {
-        Expr::Id(id) => tr.find(None, &plain(id.0)),
-        Expr::Qualified(table, column) => tr.find(Some(&plain(table.0)), &plain(column.0)),
+    Some(tr.column_of(&named(tr, expr)?).name.clone())
+}
+
+/// The column that an expression is.
+fn named(tr: &Tr, expr: &Expr) -> Option<Found> {
+    let (table, name) = match expr {
+        Expr::Id(id) => (None, plain(id.0)),
+        Expr::Qualified(table, column) | Expr::DoublyQualified(_, table, column) => {
+            (Some(plain(table.0)), plain(column.0))
+        }
         _ => return None,
     };
-    Some(tr.column_of(&found.ok()??).name.clone())
+    tr.find(table.as_deref(), &name).ok()?
 }
 
 /// `*` and `t.*`, written out if the servers would order the columns of a USING join differently.
@@ -474,15 +481,19 @@ fn result_of<'a>(term: &Expr<'a>, columns: &'a [ResultColumn<'a>]) -> Option<&'a
     }
 }
 
-/// The name of a result column. The name of an expression without alias is not defined.
-fn result_name(expr: &Expr, alias: Option<&crate::parse::tree::As>) -> String {
+/// The name of a result column: a column's as its table spells it. That of an expression without alias is not defined.
+fn result_name(tr: &Tr, expr: &Expr, alias: Option<&crate::parse::tree::As>) -> String {
+    if alias.is_none()
+        && let Some(found) = named(tr, expr).filter(|found| found.column != HIDDEN)
+    {
+        return tr.column_of(&found).name.clone();
+    }
     match (alias, expr) {
         (Some(alias), _) => plain(as_name(alias)).into_owned(),
         (None, Expr::Id(id)) => plain(id.0).into_owned(),
         (None, Expr::Qualified(_, column)) | (None, Expr::DoublyQualified(_, _, column)) => {
             plain(column.0).into_owned()
         }
-        (None, Expr::Literal(Literal::Null)) => String::new(),
         _ => String::new(),
     }
 }

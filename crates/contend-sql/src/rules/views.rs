@@ -1,12 +1,15 @@
 //! CREATE VIEW and CREATE TABLE AS, whose columns come from a query; and columns that replace an index.
 
-use crate::catalogue::{Kind, Table};
+use crate::catalogue::{Column, Kind, Table};
 use crate::emit::{Tr, Wanted, plain};
 use crate::parse::tree::{IndexedColumn, QualifiedName, Select};
 use crate::refuse::{R, no};
 use crate::rules::ddl::{self, Created};
 use crate::rules::{Id, from};
 use crate::types::Ty;
+
+/// How many further columns of one name SQLite numbers.
+const NUMBERED_NAMES: u32 = 4;
 
 pub(crate) fn create_view<'a>(
     tr: &mut Tr<'a>,
@@ -32,20 +35,35 @@ pub(crate) fn create_view<'a>(
     }
     tr.put(if temporary { "CREATE TEMPORARY VIEW " } else { "CREATE VIEW " });
     tr.name(&plain_name)?;
-    tr.put(" (");
-    match columns {
-        Some(columns) if columns.len() == outputs.len() => {
-            tr.list(columns, |tr, c| tr.name(&plain(c.col_name.0)))?;
-        }
-        Some(_) => return no(Id::Views, name.name.0, "the number of columns differs between the view and its query"),
-        None => tr.list(outputs.iter(), |tr, c| named_output(tr, name, &c.name))?,
+    if columns.is_some_and(|columns| columns.len() != outputs.len()) {
+        return no(Id::Views, name.name.0, "the number of columns differs between the view and its query");
     }
+    let names = column_names(name, columns, &outputs)?;
+    tr.put(" (");
+    tr.list(names, |tr, column| named_output(tr, name, &column))?;
     tr.put(") AS ");
     tr.query(select, Wanted::Columns)?;
     if !tr.out.slots.is_empty() {
         return no(Id::Views, name.name.0, "a view with parameters");
     }
     Ok(())
+}
+
+/// The names of a view's columns. As in SQLite, a second column `a` is `a:1`.
+pub(crate) fn column_names(of: &QualifiedName, given: Option<&[IndexedColumn]>, outputs: &[Column]) -> R<Vec<String>> {
+    let mut names: Vec<String> = vec![];
+    for (at, output) in outputs.iter().enumerate() {
+        let given = given.and_then(|given| given.get(at)).map(|column| plain(column.col_name.0).into_owned());
+        let name = given.unwrap_or_else(|| output.name.clone());
+        let is_free = |name: &String| name.is_empty() || !names.iter().any(|known| known.eq_ignore_ascii_case(name));
+        let stem = name.trim_end_matches(|c: char| c.is_ascii_digit()).strip_suffix(':').unwrap_or(&name);
+        let numbered = (1..=NUMBERED_NAMES).map(|number| format!("{stem}:{number}"));
+        let Some(name) = [name.clone()].into_iter().chain(numbered).find(is_free) else {
+            return no(Id::Views, of.name.0, format!("SQLite gives the columns after the fifth `{name}` random names"));
+        };
+        names.push(name);
+    }
+    Ok(names)
 }
 
 fn named_output(tr: &mut Tr, of: &QualifiedName, name: &str) -> R<()> {

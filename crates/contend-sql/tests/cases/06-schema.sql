@@ -796,3 +796,12 @@ INSERT INTO t VALUES (1), (3), (2);
 CREATE TABLE u AS WITH c AS (SELECT a FROM t) SELECT a FROM c ORDER BY a DESC;
 INSERT INTO u VALUES (NULL);
 SELECT a FROM u;
+
+--! case 92g adversarial: Columns of a view that have one name
+CREATE TABLE t (a INTEGER, b TEXT);
+INSERT INTO t VALUES (1, 'x'), (2, 'y');
+CREATE VIEW v AS SELECT a, b, a + 1 AS a, A FROM t;
+CREATE VIEW w (x, x) AS SELECT b, a FROM t;
+--! names
+SELECT * FROM v;
+SELECT v."a:1", v."a:2", w."x:1" FROM v JOIN w ON w.x = v.b WHERE v.a = 2;
