@@ -190,6 +190,18 @@ mod tests {
     }
 
     #[test]
+    fn what_mariadb_does_not_store_is_left_out_there() {
+        let sql = "CREATE TABLE t (id INTEGER PRIMARY KEY, d TEXT CHECK (date(d) > '1'), g INTEGER AS (length(d)) NOT NULL, \
+                   h INTEGER AS (g + 1), p INTEGER NOT NULL REFERENCES t ON DELETE SET NULL, CHECK (id > 0))";
+        let parts = |target| defined(&[sql], target).left_out.into_iter().map(|left| left.part).collect::<Vec<_>>();
+        let left = ["CHECK of column d", "NOT NULL of column g", "CHECK of the table", "FOREIGN KEY (p)"];
+        assert_eq!(parts(Target::MariaDb), left);
+        assert_eq!(parts(Target::Postgres), [""; 0]);
+        let create = defined(&[sql], Target::Postgres).create;
+        assert!(create.contains(r#""h" bigint GENERATED ALWAYS AS ((CAST("#), "{create}");
+    }
+
+    #[test]
     fn keys_that_ignore_case_wait_for_the_rows() {
         let sql = "CREATE TABLE t (a TEXT COLLATE NOCASE PRIMARY KEY, b TEXT, UNIQUE (b COLLATE NOCASE, a))";
         let found = defined(&[sql], Target::Postgres);

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 use crate::catalogue::{Catalogue, Column, Kind, Table};
-use crate::parse::tree::{Expr, Select};
+use crate::parse::tree::{ColumnDefinition, Expr, Select};
 use crate::refuse::{No, R, no};
 use crate::rules::Id;
 use crate::scope::{Found, Grouping, Known};
@@ -80,6 +80,8 @@ pub(crate) struct Context<'a> {
     pub having: bool,
     /// Whether the condition of a CHECK is being written.
     pub check: bool,
+    /// While the expression of a generated column is written: the columns of its CREATE TABLE.
+    pub generated: Option<&'a [ColumnDefinition<'a>]>,
     /// Whether names are qualified with their table, because an output column could hide them.
     pub qualify: bool,
     /// In DO UPDATE of an upsert: the table whose columns must be qualified.

@@ -90,6 +90,11 @@ impl Columns<'_> {
         }
     }
 
+    /// Whether the column at a place has the rowid.
+    pub(crate) fn is_rowid(&self, place: usize) -> bool {
+        self.rowid() == Some(place)
+    }
+
     fn rowid(&self) -> Option<usize> {
         match self {
             Columns::Table(table) => table.rowid.or(table.hidden.as_ref().map(|_| HIDDEN)),

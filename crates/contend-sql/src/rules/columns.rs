@@ -1,17 +1,17 @@
 //! Columns: references to them, and the restrictions of grouping.
 
-use crate::catalogue::Kind;
+use crate::catalogue::{Column, Kind};
 use crate::emit::Tr;
 use crate::names::{push_name, unquote};
-use crate::parse::tree::Expr;
+use crate::parse::tree::{ColumnConstraint, ColumnDefinition, Expr};
 use crate::refuse::{R, no};
 use crate::rules::literals::bare;
-use crate::rules::{Id, tagged};
+use crate::rules::{Id, assign, tagged};
 use crate::scope::{Columns, Found};
 use crate::types::{Collation, Strength, Ty, Val};
 
 /// Writes a column that was found.
-pub(crate) fn write_column(tr: &mut Tr, found: &Found, qualified: bool) -> R<Val> {
+pub(crate) fn write_column<'a>(tr: &mut Tr<'a>, found: &Found, qualified: bool) -> R<Val> {
     let scope = &tr.known.scopes[found.scope];
     let source = &scope.sources[found.source];
     let column = source.columns.at(found.column);
@@ -38,6 +38,15 @@ pub(crate) fn write_column(tr: &mut Tr, found: &Found, qualified: bool) -> R<Val
     let scope = &tr.known.scopes[found.scope];
     let source = &scope.sources[found.source];
     let column = source.columns.at(found.column);
+    if !tr.postgres && (tr.place.check || tr.place.generated.is_some()) && source.columns.is_rowid(found.column) {
+        let why = "MariaDB has no CHECK and no generated column over the column that numbers the rows";
+        return no(if tr.place.check { Id::Check } else { Id::Generated }, &column.name, why);
+    }
+    if let Some(definitions) = tr.place.generated.filter(|_| column.generated && tr.postgres) {
+        let column = column.clone();
+        written_out(tr, &column, definitions.get(found.column))?;
+        return Ok(value);
+    }
     let outer = found.scope + 1 != tr.known.scopes.len();
     let qualify = qualified || scope.several || tr.place.qualify || outer;
     let of_query = !matches!(source.columns, Columns::Table(table) if table.kind == Kind::Table);
@@ -52,6 +61,29 @@ pub(crate) fn write_column(tr: &mut Tr, found: &Found, qualified: bool) -> R<Val
     tr.seen.query_reads += u32::from(of_query);
     note_column(tr, found);
     Ok(value)
+}
+
+/// Writes the expression of a generated column, which PostgreSQL does not allow in that of another one.
+fn written_out<'a>(tr: &mut Tr<'a>, column: &Column, definition: Option<&'a ColumnDefinition<'a>>) -> R<()> {
+    let expression = definition.and_then(|definition| {
+        definition.constraints.iter().find_map(|constraint| match &constraint.constraint {
+            ColumnConstraint::Generated { expr, .. } => Some(expr),
+            _ => None,
+        })
+    });
+    let Some(expression) = expression else {
+        return no(Id::Generated, &column.name, "PostgreSQL computes no generated column from another one");
+    };
+    tr.put("(CAST(");
+    tr.deeper(|tr| assign::assign(tr, column, expression))?;
+    tr.put(match column.ty {
+        Ty::Int => " AS bigint))",
+        Ty::Real => " AS double precision))",
+        Ty::Number => " AS numeric))",
+        Ty::Blob => " AS bytea))",
+        _ => " AS text) COLLATE \"C\")",
+    });
+    Ok(())
 }
 
 /// Whether a column's value comes from the row of the query's min() or max().

@@ -118,6 +118,9 @@ pub(crate) fn foreign_key(tr: &mut Tr, table: &Table, key: &ForeignKey) -> R<()>
     tr.put(" (");
     tr.list(&to, |tr, p| tr.name(&parent.columns[*p].name))?;
     tr.put(")");
+    let is_any = |is: &dyn Fn(usize) -> bool| from.iter().any(|position| is(*position));
+    let is_generated = is_any(&|position| table.columns[position].generated);
+    let is_never_null = is_any(&|position| !table.columns[position].nullable || table.key.contains(&position));
     for arg in clause.args {
         let (word, action) = match arg {
             RefArg::OnDelete(action) => (" ON DELETE ", action),
@@ -125,7 +128,18 @@ pub(crate) fn foreign_key(tr: &mut Tr, table: &Table, key: &ForeignKey) -> R<()>
             RefArg::OnInsert(_) | RefArg::Match(_) => continue,
         };
         tr.put(word);
+        let changes = match action {
+            RefAct::SetNull | RefAct::SetDefault => true,
+            RefAct::Cascade => matches!(arg, RefArg::OnUpdate(_)),
+            RefAct::Restrict | RefAct::NoAction => false,
+        };
+        if changes && is_generated {
+            return refused("an action that would change a generated column");
+        }
         tr.put(match action {
+            RefAct::SetNull if !tr.postgres && is_never_null => {
+                return refused("MariaDB has no SET NULL for a column that is NOT NULL");
+            }
             RefAct::SetNull => "SET NULL",
             RefAct::SetDefault if tr.postgres => "SET DEFAULT",
             RefAct::SetDefault => return refused("MariaDB has no SET DEFAULT"),

@@ -245,6 +245,18 @@ CREATE TABLE t (a INTEGER CHECK (a), b INTEGER CHECK (typeof(b) = 'integer'));
 INSERT INTO t VALUES (1, 2);
 INSERT INTO t VALUES (0, 2);
 
+--! case 89f: Generated columns of other ones
+CREATE TABLE t (a INTEGER, b INTEGER AS (a * 2), c TEXT AS (b || 'x') STORED, d REAL AS (b / 4.0));
+INSERT INTO t (a) VALUES (5), (NULL);
+UPDATE t SET a = 6 WHERE a IS NULL;
+SELECT a, b, c, d FROM t;
+
+--! case 89g adversarial unmatched=MariaDB: A CHECK and a generated column over the column with the rowid
+CREATE TABLE t (id INTEGER PRIMARY KEY CHECK (id < 10), n INTEGER AS (id + 1) NOT NULL);
+INSERT INTO t (id) VALUES (1), (7);
+INSERT INTO t (id) VALUES (11);
+SELECT id, n FROM t;
+
 --! case 90a: ADD COLUMN
 CREATE TABLE t (id INTEGER PRIMARY KEY);
 INSERT INTO t VALUES (1);
@@ -805,3 +817,12 @@ CREATE VIEW w (x, x) AS SELECT b, a FROM t;
 --! names
 SELECT * FROM v;
 SELECT v."a:1", v."a:2", w."x:1" FROM v JOIN w ON w.x = v.b WHERE v.a = 2;
+
+--! case 88p adversarial unmatched=MariaDB: SET NULL for a column that has no NULL
+PRAGMA foreign_keys = ON;
+CREATE TABLE p (id INTEGER PRIMARY KEY);
+CREATE TABLE c (id INTEGER PRIMARY KEY, p INTEGER NOT NULL REFERENCES p ON DELETE SET NULL);
+INSERT INTO p VALUES (1), (2);
+INSERT INTO c VALUES (1, 1);
+DELETE FROM p WHERE id = 2;
+DELETE FROM p WHERE id = 1;
