@@ -108,7 +108,7 @@ fn rates_of_other_work_get_no_words_whoever_named_the_figure() {
     assert!(text.contains("A faint bar (dots in text)") && text.contains("....."), "{text}");
 }
 
-fn grid(rows: &str, columns: &str, at: &[(&str, &str)], metric: &str) -> Grid {
+pub(super) fn grid(rows: &str, columns: &str, at: &[(&str, &str)], metric: &str) -> Grid {
     Grid {
         about: "A grid".to_string(),
         ask: Some("Which, and how much does it matter?".to_string()),

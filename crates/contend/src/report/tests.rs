@@ -1,5 +1,6 @@
 //! Tests of whole reports, from a record on disk to the files.
 
+use super::claims_tests::grid;
 use super::testing::{Story, resolve_again};
 use super::*;
 use crate::analysis::Findings;
@@ -41,6 +42,20 @@ fn twice_the_same_bytes() {
     for file in render(&Findings::new(&again)).unwrap() {
         assert_eq!(file.contents, read(&file.name), "{}", file.name);
     }
+}
+
+#[test]
+fn a_grid_says_how_many_contenders_have_no_place_in_it() {
+    let (_dir, mut record) = record(&Story { rounds: 1, ..Story::default() });
+    let mut said = |at: &[(&str, &str)]| {
+        record.run.study.grids = vec![grid("begin", "journal_mode", at, "throughput_ops_per_s")];
+        let text = file(&record, "report.md").split_whitespace().collect::<Vec<_>>().join(" ");
+        ["2 contenders that differ in further settings are not", "1 contender that differs in further settings is not"]
+            .map(|words| text.contains(&format!("{words} in this table")))
+    };
+    assert_eq!(said(&[]), [true, false]);
+    assert_eq!(said(&[("journal_mode", "WAL")]), [false, true]);
+    assert_eq!(said(&[("synchronous", "NORMAL")]), [false, false]);
 }
 
 #[test]
