@@ -208,6 +208,14 @@ fn a_migration_that_was_killed_goes_on_where_it_was() {
             child.wait().expect("ended");
             let number = number();
             assert!(number > 0 && number < 60_000 && number % 100 == 0, "{number} rows of {table} before the kill");
+            if table == "one" {
+                let source = Connection::open(server.path("app.db")).expect("a database");
+                source.execute_batch("DELETE FROM one WHERE id = 60000").expect("deleted");
+                let said = server.migrates(&["--resume"]).exits(2);
+                assert!(said.err.contains("rows on the server are not the first ones of the source"), "{said:?}");
+                let again = "INSERT INTO one (rowid, id, name) VALUES (-90000, 60000, 'name 60000')";
+                source.execute_batch(again).expect("stored again");
+            }
         }
         let said = server.migrates(&["--no-foreign-keys"]).exits(2);
         assert!(said.err.contains("an unfinished migration"), "{said:?}");
@@ -231,7 +239,8 @@ fn a_migration_whose_proof_fails_is_not_finished() {
     both(|server| {
         let rows = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 60000) SELECT";
         server.source(&format!(
-            "CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT); INSERT INTO t {rows} i, 'a' || i FROM n"
+            "CREATE TABLE s (id INTEGER PRIMARY KEY, a TEXT); INSERT INTO s VALUES (1, 'a1'); \
+             CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT); INSERT INTO t {rows} i, 'a' || i FROM n"
         ));
         let dsn = server.dsn();
         let args = ["migrate", "app.db", "--to", &dsn, "--commit-rows", "100"];
@@ -241,17 +250,17 @@ fn a_migration_whose_proof_fails_is_not_finished() {
         wait_for("its first rows", || server.asked(there) == "1" && server.asked("SELECT min(id) FROM t") == "1");
         child.kill().expect("killed");
         child.wait().expect("ended");
-        server.asked("UPDATE t SET a = 'other' WHERE id = 1");
+        server.asked("UPDATE s SET a = 'other' WHERE id = 1");
         for _ in 0..2 {
             let said = server.migrates(&["--resume"]).exits(1);
-            assert!(said.out.contains("t: first rowid 1: the server has no row that is the same"), "{said:?}");
+            assert!(said.out.contains("s: first rowid 1: the server has no row that is the same"), "{said:?}");
             assert!(said.err.contains("the migration is not finished"), "{said:?}");
             assert!(!server.tables().contains("_contend"), "the shim does not find it");
         }
         assert!(server.migrates(&[]).exits(2).err.contains("an unfinished migration"));
         let said = server.migrates_back("back.db").exits(2);
         assert!(said.err.contains("is not finished: --resume continues and proves it"), "{said:?}");
-        server.asked("UPDATE t SET a = 'a1' WHERE id = 1");
+        server.asked("UPDATE s SET a = 'a1' WHERE id = 1");
         assert!(server.migrates(&["--resume"]).exits(0).out.contains("every row is the same"));
         assert!(server.tables().contains("_contend_schema"));
         server.migrates_back("back.db").exits(0);

@@ -53,18 +53,29 @@ impl Sides<'_> {
     pub fn prove(&mut self, tables: &[Table]) -> Result<Vec<Proof>> {
         let mut proofs = vec![];
         for table in tables {
-            proofs.push(self.table(table).with_context(|| format!("table {}", table.name))?);
+            proofs.push(self.table(table, None).with_context(|| format!("table {}", table.name))?);
         }
         Ok(proofs)
     }
 
-    fn table(&mut self, table: &Table) -> Result<Proof> {
+    /// Compares the first rows of SQLite's table with all that the server has.
+    ///
+    /// # Errors
+    /// As [`Sides::prove`].
+    pub fn prove_first(&mut self, table: &Table, rows: u64) -> Result<Proof> {
+        self.table(table, Some(rows))
+    }
+
+    fn table(&mut self, table: &Table, first: Option<u64>) -> Result<Proof> {
         let of = self.tables.iter().find(|of| of.name == table.name).context("it is not in the SQLite database")?;
-        self.progress.begin(&format!("proof of table {}", table.name), Some(2 * table.rows));
+        self.progress.begin(&format!("proof of table {}", table.name), Some(2 * first.unwrap_or(table.rows)));
         let (mut sqlite, mut server) = (Digest::default(), Digest::default());
-        self.each_of_sqlite(of, table, |_, _, hash| sqlite.take(hash))?;
+        let limit = first.map_or(String::new(), |rows| format!(" LIMIT {rows}"));
+        let all = format!("{}{limit}", of.all_rows(&of.listed(table.all())));
+        self.each_of_sqlite(&all, |_, _, hash| sqlite.take(hash))?;
         self.each_of_server(table, sqlite.rows, |_, hash| server.take(hash))?;
-        let differs = if sqlite == server { None } else { Some(self.difference(of, table, &sqlite, &server)?) };
+        let differs =
+            if sqlite == server { None } else { Some(self.difference((of, &all), table, &sqlite, &server)?) };
         let side = |digest: &Digest| Side { rows: digest.rows, digest: digest.word() };
         Ok(Proof { table: table.name.clone(), sqlite: side(&sqlite), server: side(&server), differs })
     }
@@ -79,8 +90,8 @@ impl Sides<'_> {
         Ok(())
     }
 
-    fn each_of_sqlite(&self, of: &look::Table, table: &Table, mut each: impl FnMut(u64, i64, RowHash)) -> Result<()> {
-        each_row(self.sqlite, &of.all_rows(&of.listed(table.all())), |number, rowid, values| {
+    fn each_of_sqlite(&self, sql: &str, mut each: impl FnMut(u64, i64, RowHash)) -> Result<()> {
+        each_row(self.sqlite, sql, |number, rowid, values| {
             each(number, rowid, row_hash(values));
             self.seen(number)
         })
@@ -111,8 +122,14 @@ impl Sides<'_> {
         })
     }
 
-    /// Describes the first row that only one side has.
-    fn difference(&mut self, of: &look::Table, table: &Table, sqlite: &Digest, server: &Digest) -> Result<String> {
+    /// Describes the first row that only one side has. `all`: the query for SQLite's rows.
+    fn difference(
+        &mut self,
+        (of, all): (&look::Table, &str),
+        table: &Table,
+        sqlite: &Digest,
+        server: &Digest,
+    ) -> Result<String> {
         let (again, is_all) = sqlite.differing(server, ROWS_AGAIN_MAX);
         let first = if is_all { "first" } else { "among others" };
         let mut left: HashMap<RowHash, u64> = HashMap::new();
@@ -122,7 +139,7 @@ impl Sides<'_> {
             }
         })?;
         let mut found = None;
-        self.each_of_sqlite(of, table, |number, rowid, hash| {
+        self.each_of_sqlite(all, |number, rowid, hash| {
             if !again[bucket(hash)] || found.is_some() {
                 return;
             }

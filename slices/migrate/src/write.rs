@@ -5,6 +5,7 @@ use crate::ledger::{self, Entry, State, account};
 use crate::look::{self, each_row, listed};
 use crate::plan::{Makes, Plan, Step, Table};
 use crate::progress::Progress;
+use crate::prove::Sides;
 use crate::rows::{Form, put};
 use crate::server::{Load, Product, Server};
 use crate::stopped::go_on;
@@ -107,6 +108,9 @@ impl Work<'_> {
     fn load(&mut self, table: &Table, entry: &Entry) -> Result<()> {
         let already = u64::try_from(entry.number).unwrap_or(0);
         let Some(of) = self.tables.iter().find(|of| of.name == table.name) else { bail!("it is not in the source") };
+        if already > 0 {
+            self.is_unchanged(table, already)?;
+        }
         self.progress.begin(&format!("table {}", table.name), Some(table.rows));
         let (quoted, columns) = (quoted(&table.name), listed(table.stored()));
         let holds: Vec<ParamType> = table.columns.iter().filter(|c| !c.is_generated).map(|c| c.holds).collect();
@@ -137,6 +141,16 @@ impl Work<'_> {
             reader.join().expect("it does not panic")?;
             product.run(&account(entry.position, there, State::Done))
         })
+    }
+
+    /// Checks that the rows on the server are the first ones of the source: the next ones are found by their number.
+    fn is_unchanged(&mut self, table: &Table, rows: u64) -> Result<()> {
+        let Work { source, tables, server, progress, stop, .. } = self;
+        let proof = Sides { sqlite: source, tables, server, progress, stop }.prove_first(table, rows)?;
+        match proof.differs {
+            Some(place) => bail!("the {rows} rows on the server are not the first ones of the source; {place}"),
+            None => Ok(()),
+        }
     }
 }
 
