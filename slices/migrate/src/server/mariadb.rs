@@ -205,7 +205,8 @@ impl Product for MariaDb {
              WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = {}",
             literal(table)
         );
-        Ok(number(self, &sql)?.unwrap_or(1) - 1)
+        // After the largest key of SQLite it is 2^63.
+        Ok(number(self, &sql)?.unwrap_or(1).wrapping_sub(1))
     }
 
     fn snapshot(&mut self) -> Result<()> {
