@@ -7,6 +7,7 @@ mod support;
 
 mod back;
 mod django;
+mod fits;
 mod rowids;
 
 use rusqlite::Connection;
@@ -304,7 +305,7 @@ fn what_does_not_fit_is_listed_and_nothing_is_written() {
         let last = planned.out.lines().last().expect("a conclusion");
         let values = if server.is_mariadb { 7 } else { 8 };
         let conclusion =
-            format!("Does not fit: 1 table, {values} values; nothing was written. After the changes above:");
+            format!("Does not fit: 1 object, {values} values; nothing was written. After the changes above:");
         assert!(
             last.starts_with(&format!("{conclusion} contend migrate app.db")) && last.ends_with("--dry-run"),
             "{last}"

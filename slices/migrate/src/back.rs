@@ -2,7 +2,7 @@
 
 use crate::kept;
 use crate::ledger::{self, Kept, State};
-use crate::look::{self, Kind, listed};
+use crate::look::{self, Kind, bound, listed};
 use crate::plan::Table;
 use crate::progress::Progress;
 use crate::prove::Sides;
@@ -16,8 +16,6 @@ use contend::engine::wal::companion;
 use contend::trial::stop::Cancelled;
 use contend_sql::{Catalogue, HIDDEN_ROWID, HeldColumn, ParamType, table_columns};
 use contend_wire::kept::{PREFIX, quoted};
-use contend_worker::argument::Argument;
-use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, params_from_iter};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::os::unix::fs::OpenOptionsExt;
@@ -242,16 +240,6 @@ fn fill(
         rows += 1;
         progress.at(rows);
         if stop.load(Ordering::Relaxed) { Err(Cancelled.into()) } else { Ok(()) }
-    })
-}
-
-fn bound<'a>(value: &Argument<'a>) -> ToSqlOutput<'a> {
-    ToSqlOutput::Borrowed(match value {
-        Argument::Null => ValueRef::Null,
-        Argument::Integer(i) => ValueRef::Integer(*i),
-        Argument::Real(r) => ValueRef::Real(*r),
-        Argument::Text(text) => ValueRef::Text(text),
-        Argument::Blob(bytes) => ValueRef::Blob(bytes),
     })
 }
 

@@ -7,7 +7,7 @@ use contend_sql::HIDDEN_ROWID;
 use contend_wire::kept::quoted;
 use contend_worker::argument::Argument;
 use rusqlite::ffi::SQLITE_READONLY_ROLLBACK;
-use rusqlite::types::ValueRef;
+use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 use std::path::{Path, PathBuf};
 use std::{fs, io};
@@ -43,6 +43,13 @@ pub struct Object {
     /// The table that it belongs to.
     pub table: String,
     pub sql: String,
+}
+
+impl Object {
+    /// Whether it has this name, or belongs to the table of this name.
+    pub fn is_of(&self, name: &str) -> bool {
+        self.name.eq_ignore_ascii_case(name) || self.table.eq_ignore_ascii_case(name)
+    }
 }
 
 /// How SQLite identifies the rows of a table.
@@ -297,6 +304,15 @@ pub fn each_row(
     Ok(())
 }
 
+/// Whether SQLite cannot carry out a statement at all, such as one that needs functions or collations of the application.
+pub fn is_unknown(error: &rusqlite::Error) -> bool {
+    let code = match error {
+        rusqlite::Error::SqlInputError { error, .. } => Some(error.code),
+        other => other.sqlite_error_code(),
+    };
+    code == Some(ErrorCode::Unknown)
+}
+
 fn argument(value: ValueRef<'_>) -> Argument<'_> {
     match value {
         ValueRef::Null => Argument::Null,
@@ -305,6 +321,17 @@ fn argument(value: ValueRef<'_>) -> Argument<'_> {
         ValueRef::Text(text) => Argument::Text(text),
         ValueRef::Blob(bytes) => Argument::Blob(bytes),
     }
+}
+
+/// A value as a parameter of SQLite.
+pub fn bound<'a>(value: &Argument<'a>) -> ToSqlOutput<'a> {
+    ToSqlOutput::Borrowed(match value {
+        Argument::Null => ValueRef::Null,
+        Argument::Integer(i) => ValueRef::Integer(*i),
+        Argument::Real(r) => ValueRef::Real(*r),
+        Argument::Text(text) => ValueRef::Text(text),
+        Argument::Blob(bytes) => ValueRef::Blob(bytes),
+    })
 }
 
 #[cfg(test)]

@@ -80,13 +80,16 @@ fn unfit(holds: ParamType, sort: Sort, target: Target) -> Option<&'static str> {
         | (ParamType::Number, Sort::Real)
         | (ParamType::Text, Sort::Text)
         | (ParamType::Blob, Sort::Blob) => None,
+        (ParamType::Real, Sort::NegativeZero) => (!postgres).then_some("a negative zero; MariaDB makes it 0"),
         (ParamType::Real, Sort::Infinite) => (!postgres).then_some("infinite; MariaDB has no such real"),
         (ParamType::Number, Sort::Far) => (!postgres).then_some("a real with too many digits for DECIMAL(60,30)"),
         (ParamType::Text, Sort::TextWithNul) => (postgres).then_some("a text with a NUL; PostgreSQL's texts have none"),
-        (_, Sort::BrokenText) => Some("a text that is not UTF-8"),
+        (_, Sort::BrokenText) => Some("a text that is not UTF-8 or UTF-16"),
         (_, Sort::Integer) => Some("an integer"),
-        (ParamType::Number, Sort::Whole) => Some("a real without a fraction, which would come back as an integer"),
-        (_, Sort::Whole | Sort::Real | Sort::Far) => Some("a real"),
+        (ParamType::Number, Sort::Whole | Sort::NegativeZero) => {
+            Some("a real without a fraction, which would come back as an integer")
+        }
+        (_, Sort::Whole | Sort::NegativeZero | Sort::Real | Sort::Far) => Some("a real"),
         (_, Sort::Infinite) => Some("infinite"),
         (_, Sort::Text | Sort::TextWithNul) => Some("a text"),
         (_, Sort::Blob) => Some("a blob"),
@@ -97,13 +100,16 @@ fn unfit(holds: ParamType, sort: Sort, target: Target) -> Option<&'static str> {
 fn remedy(table: &Table, column: &HeldColumn, sort: Sort) -> String {
     let kind = match sort {
         Sort::Integer => "integer",
-        Sort::Whole | Sort::Real | Sort::Far | Sort::Infinite => "real",
+        Sort::Whole | Sort::NegativeZero | Sort::Real | Sort::Far | Sort::Infinite => "real",
         Sort::Blob => "blob",
         _ => "text",
     };
     let (table, name) = (quoted(&table.name), quoted(&column.name));
     match sort {
         Sort::BrokenText => format!("store them as blobs (CAST({name} AS BLOB)), all of the column, or correct them"),
+        Sort::NegativeZero if column.holds == ParamType::Real => {
+            format!("correct them with `UPDATE {table} SET {name} = 0.0 WHERE {name} = 0`")
+        }
         Sort::TextWithNul => format!("find them with `SELECT * FROM {table} WHERE instr({name}, char(0))`"),
         _ => format!(
             "the column holds {}; find them with `SELECT * FROM {table} WHERE typeof({name}) = '{kind}'`",
@@ -111,6 +117,13 @@ fn remedy(table: &Table, column: &HeldColumn, sort: Sort) -> String {
         ),
     }
 }
+
+/// Bytes of a row of PostgreSQL: what a page has room for.
+const POSTGRES_ROW_BYTES: usize = 8_160;
+/// Bytes in a row for a value that is stored elsewhere.
+const POINTER_BYTES: usize = 18;
+/// Bytes in a row for any number but NULL, at least.
+const SMALL_NUMBER_BYTES: usize = 5;
 
 /// What a server measures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -120,6 +133,8 @@ enum Unit {
     Characters,
     /// Bytes in an entry of an index of PostgreSQL, without compression.
     InEntry,
+    /// Least bytes in a row of PostgreSQL, which has longer values elsewhere.
+    InRow,
 }
 
 impl Unit {
@@ -129,6 +144,8 @@ impl Unit {
             (Unit::Characters, _) => characters(value),
             (Unit::Bytes, Argument::Text(bytes) | Argument::Blob(bytes)) => bytes.len(),
             (Unit::InEntry, Argument::Text(bytes) | Argument::Blob(bytes)) => bytes.len() + VARIABLE_BYTES,
+            (Unit::InRow, Argument::Text(bytes) | Argument::Blob(bytes)) => (bytes.len() + 1).min(POINTER_BYTES),
+            (Unit::InRow, _) => SMALL_NUMBER_BYTES,
             (Unit::Bytes | Unit::InEntry, _) => NUMBER_BYTES,
         }
     }
@@ -138,12 +155,15 @@ impl Unit {
         match self {
             Unit::Characters => column.longest_characters,
             Unit::Bytes | Unit::InEntry => column.longest_bytes + NUMBER_BYTES,
+            Unit::InRow => POINTER_BYTES,
         }
     }
 }
 
 /// Columns whose values together must not be longer than `most`.
 struct Limit<'t> {
+    /// The columns, for people.
+    name: String,
     columns: Vec<&'t str>,
     unit: Unit,
     most: usize,
@@ -158,12 +178,17 @@ fn limits<'t>(table: &'t Table, source: &'t crate::look::Table, room: Room) -> V
             Some(characters) if !is_postgres => (Unit::Characters, characters),
             _ => (Unit::Bytes, room.value_bytes),
         };
-        limits.push(Limit { columns: vec![&column.name], unit, most });
+        limits.push(Limit { name: column.name.clone(), columns: vec![&column.name], unit, most });
     }
     for key in source.keys.iter().filter(|_| is_postgres) {
         let columns = key.iter().map(String::as_str).collect();
-        limits.push(Limit { columns, unit: Unit::InEntry, most: POSTGRES_KEY_BYTES + VARIABLE_BYTES });
+        let most = POSTGRES_KEY_BYTES + VARIABLE_BYTES;
+        limits.push(Limit { name: key.join(", "), columns, unit: Unit::InEntry, most });
     }
+    // The proof reads a row in one packet of MariaDB.
+    let (unit, most) = if is_postgres { (Unit::InRow, POSTGRES_ROW_BYTES) } else { (Unit::Bytes, room.value_bytes) };
+    let columns: Vec<&str> = source.columns.iter().map(String::as_str).collect();
+    limits.push(Limit { name: "(row)".to_string(), columns, unit, most });
     limits
 }
 
@@ -179,9 +204,8 @@ pub fn too_long(
     above: impl Fn(&[&str], &dyn Fn(&[Argument<'_>]) -> usize, usize) -> Result<Occurrences>,
 ) -> Result<Vec<Misfit>> {
     let mut found: Vec<Misfit> = vec![];
-    for Limit { columns, unit, most } in limits(table, source, room) {
+    for Limit { name: column, columns, unit, most } in limits(table, source, room) {
         let seen = columns.iter().filter_map(|name| profile_of(source, profile, name));
-        let column = columns.join(", ");
         let is_known = found.iter().any(|misfit| misfit.column == column);
         if is_known || seen.map(|seen| unit.largest(seen)).sum::<usize>() <= most {
             continue;
@@ -196,6 +220,10 @@ pub fn too_long(
                     "longer than {most} bytes with {VARIABLE_BYTES} for each text and 24 for each number, the most in a key or index"
                 ),
                 in_key,
+            ),
+            Unit::InRow => (
+                format!("longer than {most} bytes, with {POINTER_BYTES} for each text or blob that is longer"),
+                "shorten them, or move columns to another table in the source",
             ),
             Unit::Bytes => (
                 format!("longer than {most} bytes, the most that this server takes"),
@@ -222,7 +250,7 @@ mod tests {
                 let wanted: &[Sort] = match (holds, target) {
                     (ParamType::Integer, _) => &[Sort::Null, Sort::Integer],
                     (ParamType::Real, Target::Postgres) => {
-                        &[Sort::Null, Sort::Whole, Sort::Real, Sort::Far, Sort::Infinite]
+                        &[Sort::Null, Sort::Whole, Sort::NegativeZero, Sort::Real, Sort::Far, Sort::Infinite]
                     }
                     (ParamType::Real, Target::MariaDb) => &[Sort::Null, Sort::Whole, Sort::Real, Sort::Far],
                     (ParamType::Number, Target::Postgres) => &[Sort::Null, Sort::Integer, Sort::Real, Sort::Far],

@@ -12,7 +12,7 @@ use contend_wire::kept::{literal, mentions, quoted};
 #[derive(Debug, Clone)]
 pub struct Asked {
     pub target: Target,
-    /// Tables to leave out.
+    /// Objects to leave out; a table with its indexes and triggers.
     pub without: Vec<String>,
     pub foreign_keys: bool,
     /// Whether tables without INTEGER PRIMARY KEY get a hidden column with their rowids.
@@ -135,7 +135,7 @@ pub struct Plan {
     pub tables: Vec<Table>,
     pub steps: Vec<Step>,
     pub left: Vec<Left>,
-    /// Tables that cannot be translated; if there are any, nothing is written.
+    /// Tables that cannot be translated, and objects that the server refuses; if there are any, nothing is written.
     pub refused: Vec<Left>,
     pub held: Vec<Held>,
     /// Whether tables without INTEGER PRIMARY KEY have a hidden column with their rowids.
@@ -181,7 +181,7 @@ fn wanted<'s>(schema: &'s Schema, asked: &Asked, left: &mut Vec<Left>) -> Vec<&'
     for object in schema.objects.iter().filter(|object| !is_one_of(&schema.shadow_tables, &object.table)) {
         let why = match () {
             () if is_one_of(&schema.virtual_tables, &object.table) => "a virtual table, which servers do not have",
-            () if is_one_of(&asked.without, &object.table) => "left out with --without",
+            () if asked.without.iter().any(|name| object.is_of(name)) => "left out with --without",
             () => {
                 wanted.push(object);
                 continue;
@@ -257,7 +257,7 @@ fn held(schema: &Schema, profiles: &[Profile], declared: &Catalogue) -> Vec<Held
 fn by_values(declared: ParamType, column: &profile::Column) -> Option<ParamType> {
     let count = |sorts: &[Sort]| sorts.iter().map(|sort| column.of(*sort).count).sum::<u64>();
     let integers = count(&[Sort::Integer]);
-    let reals = count(&[Sort::Whole, Sort::Real, Sort::Far, Sort::Infinite]);
+    let reals = count(&[Sort::Whole, Sort::NegativeZero, Sort::Real, Sort::Far, Sort::Infinite]);
     let texts = count(&[Sort::Text, Sort::TextWithNul, Sort::BrokenText]);
     let blobs = count(&[Sort::Blob]);
     declared.for_values(ValueCounts { integers, reals, texts, blobs })

@@ -3,6 +3,7 @@
 use crate::look::{Table, each_row, listed};
 use crate::stopped::go_on;
 use anyhow::Result;
+use contend_wire::kept::quoted;
 use contend_worker::argument::Argument;
 use rusqlite::Connection;
 use std::sync::atomic::AtomicBool;
@@ -19,6 +20,7 @@ pub enum Sort {
     Integer,
     /// A real without a fraction that fits into an integer.
     Whole,
+    NegativeZero,
     Real,
     /// A real with more digits before or after the point than MariaDB's decimal numbers have.
     Far,
@@ -26,16 +28,17 @@ pub enum Sort {
     Text,
     /// A text that contains a NUL.
     TextWithNul,
-    /// A text that is not UTF-8.
+    /// A text that is not Unicode.
     BrokenText,
     Blob,
 }
 
 impl Sort {
-    pub const ALL: [Sort; 10] = [
+    pub const ALL: [Sort; 11] = [
         Sort::Null,
         Sort::Integer,
         Sort::Whole,
+        Sort::NegativeZero,
         Sort::Real,
         Sort::Far,
         Sort::Infinite,
@@ -63,6 +66,9 @@ impl Sort {
         if !r.is_finite() {
             return Sort::Infinite;
         }
+        if r == 0.0 && r.is_sign_negative() {
+            return Sort::NegativeZero;
+        }
         if r.fract() == 0.0 && (-INTEGER_END..INTEGER_END).contains(&r) {
             return Sort::Whole;
         }
@@ -78,6 +84,15 @@ pub struct Occurrences {
     pub count: u64,
     /// As a phrase: `rowid 17`.
     pub first: String,
+}
+
+impl Occurrences {
+    pub fn note(&mut self, place: impl FnOnce() -> String) {
+        if self.count == 0 {
+            self.first = place();
+        }
+        self.count += 1;
+    }
 }
 
 /// The values of a column.
@@ -98,11 +113,7 @@ impl Column {
     }
 
     fn take(&mut self, value: &Argument<'_>, place: impl FnOnce() -> String) {
-        let seen = &mut self.seen[Sort::of(value) as usize];
-        if seen.count == 0 {
-            seen.first = place();
-        }
-        seen.count += 1;
+        self.seen[Sort::of(value) as usize].note(place);
         match value {
             Argument::Text(bytes) | Argument::Blob(bytes) => {
                 self.longest_bytes = self.longest_bytes.max(bytes.len());
@@ -153,7 +164,33 @@ pub fn of_table(connection: &Connection, table: &Table, stop: &AtomicBool) -> Re
         }
         Ok(())
     })?;
+    let encoding: String = connection.pragma_query_value(None, "encoding", |row| row.get(0))?;
+    let unit: Option<fn([u8; 2]) -> u16> = match encoding.as_str() {
+        "UTF-16le" => Some(u16::from_le_bytes),
+        "UTF-16be" => Some(u16::from_be_bytes),
+        _ => None,
+    };
+    if let Some(unit) = unit {
+        profile.columns.iter_mut().for_each(|column| column.seen[Sort::BrokenText as usize] = Occurrences::default());
+        broken_utf16(connection, table, unit, &mut profile)?;
+    }
     Ok(profile)
+}
+
+/// Counts texts of a database in UTF-16 that are not, such as one with half of a pair. SQLite gives them as other texts in UTF-8.
+fn broken_utf16(connection: &Connection, table: &Table, unit: fn([u8; 2]) -> u16, profile: &mut Profile) -> Result<()> {
+    let as_stored = |name: &String| format!("CASE typeof({0}) WHEN 'text' THEN CAST({0} AS BLOB) END", quoted(name));
+    let columns: Vec<String> = table.columns.iter().map(as_stored).collect();
+    each_row(connection, &table.all_rows(&columns.join(", ")), |number, rowid, values| {
+        for (column, value) in profile.columns.iter_mut().zip(values) {
+            let Argument::Blob(bytes) = value else { continue };
+            let (pairs, rest) = bytes.as_chunks::<2>();
+            if !rest.is_empty() || char::decode_utf16(pairs.iter().copied().map(unit)).any(|c| c.is_err()) {
+                column.seen[Sort::BrokenText as usize].note(|| table.place(rowid, number));
+            }
+        }
+        Ok(())
+    })
 }
 
 /// Number of rows in which the size of some columns exceeds `most`. SQLite's own functions count in the encoding of the
@@ -172,10 +209,7 @@ pub fn above(
     each_row(connection, &table.all_rows(&listed(columns.iter().copied())), |number, rowid, values| {
         go_on(stop)?;
         if size(values) > most {
-            if seen.count == 0 {
-                seen.first = table.place(rowid, number);
-            }
-            seen.count += 1;
+            seen.note(|| table.place(rowid, number));
         }
         Ok(())
     })?;
@@ -190,6 +224,8 @@ mod tests {
     fn values_are_sorted_as_servers_tell_them_apart() {
         let sorts = [
             (Argument::Real(2.0), Sort::Whole),
+            (Argument::Real(0.0), Sort::Whole),
+            (Argument::Real(-0.0), Sort::NegativeZero),
             (Argument::Real(0.1), Sort::Real),
             (Argument::Real(1e20), Sort::Real),
             (Argument::Real(1e30), Sort::Far),

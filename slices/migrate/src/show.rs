@@ -75,7 +75,7 @@ pub fn plan(way: &Way, plan: &Plan, misfits: &[Misfit], no_way_back: Vec<String>
         sections.push(section("back", "Does not come back", blocks));
     }
     if !plan.refused.is_empty() {
-        let about = "Change these tables in the source, or leave them out with --without TABLE. Nothing was written.";
+        let about = "Change these in the source, or leave them out with --without NAME. Nothing was written.";
         let blocks = vec![Block::List(plan.refused.iter().map(left).collect()), Block::Note(about.to_string())];
         sections.push(section("refused", "Cannot be carried over", blocks));
     }
@@ -174,10 +174,10 @@ fn command(words: impl Iterator<Item = String>, addressed: &[&str]) -> String {
     ["contend".to_string()].into_iter().chain(words.iter().map(|word| quoted(word))).collect::<Vec<_>>().join(" ")
 }
 
-/// How many tables and values do not fit, in words; empty if everything fits.
+/// How many objects and values do not fit, in words; empty if everything fits.
 pub fn obstacles(plan: &Plan, misfits: &[Misfit]) -> Vec<String> {
     let values = misfits.iter().map(|misfit| misfit.count).sum::<u64>();
-    let refused = (!plan.refused.is_empty()).then(|| counted(plan.refused.len(), "table", "tables"));
+    let refused = (!plan.refused.is_empty()).then(|| counted(plan.refused.len(), "object", "objects"));
     let values = (values > 0).then(|| counted(usize::try_from(values).unwrap_or(usize::MAX), "value", "values"));
     refused.into_iter().chain(values).collect()
 }

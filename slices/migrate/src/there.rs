@@ -5,7 +5,7 @@ use crate::ledger::{self, Entry, State};
 use crate::look::{self, Schema};
 use crate::misfits::{self, Misfit, Room};
 use crate::plan::{self, Asked, Makes, Plan};
-use crate::profile::{self, Occurrences, Profile};
+use crate::profile::{self, Profile};
 use crate::progress::Progress;
 use crate::prove::{Proof, Sides};
 use crate::remake;
@@ -13,13 +13,12 @@ use crate::server::Server;
 use crate::show::{self, Way};
 use crate::stopped::{Unbegun, go_on};
 use crate::write::Work;
+use crate::{rehearse, violations};
 use anyhow::{Result, bail, ensure};
 use contend::cli::{INVALID, OK};
 use contend::trial::stop::Cancelled;
-use contend_wire::kept::quoted;
 use contend_worker::argument::Argument;
-use rusqlite::ffi::SQLITE_ERROR;
-use rusqlite::{Connection, ErrorCode};
+use rusqlite::Connection;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
@@ -57,15 +56,17 @@ fn migrated(asked: &There<'_>, stop: &AtomicBool) -> Result<u8> {
     let mut source = look::open(asked.file)?;
     let schema = look::schema(&source)?;
     for name in &asked.without {
-        let is_there = schema.objects.iter().any(|object| object.table.eq_ignore_ascii_case(name));
-        ensure!(is_there, "--without {name}: {} has no such table", asked.file.display());
+        let is_there = schema.objects.iter().any(|object| object.is_of(name));
+        ensure!(is_there, "--without {name}: {} has no such object", asked.file.display());
     }
     let mut server = Server::connect(asked.to, asked.schema, asked.resume)?;
     let entries = ledger::read(&mut server)?;
     kept::is_nowhere_else(&mut server, asked.file)?;
-    if !asked.resume && !asked.dry_run {
-        is_free(&mut server, &schema, &entries, &asked.without)?;
-    }
+    let in_the_way = if asked.resume { None } else { is_free(&mut server, &schema, &entries, &asked.without).err() };
+    let in_the_way = match in_the_way {
+        Some(error) if !asked.dry_run => return Err(error),
+        other => other,
+    };
     ensure!(
         !asked.resume || !entries.is_empty(),
         "{} has no migration to continue; leave out --resume",
@@ -77,9 +78,12 @@ fn migrated(asked: &There<'_>, stop: &AtomicBool) -> Result<u8> {
     // A migration that was begun without rowids goes on without.
     let rowids = asked.rowids && (!asked.resume || ledger::kept(&entries).rowids);
     let (without, foreign_keys) = (asked.without.clone(), asked.foreign_keys);
-    let plan = plan::of(&schema, &profiles, &Asked { target, without, foreign_keys, rowids });
+    let mut plan = plan::of(&schema, &profiles, &Asked { target, without, foreign_keys, rowids });
     let room = Room { target, value_bytes: server.product.value_bytes()? };
     let misfits = unfit((&source, stop), &schema, &profiles, &plan, room).map_err(unbegun)?;
+    if !asked.resume && in_the_way.is_none() && plan.refused.is_empty() {
+        plan.refused = rehearse::refused(server.product.as_mut(), &plan, asked.schema)?;
+    }
     let to = format!("{}, {}", server.version, server.address);
     let way = Way { from: asked.file.display().to_string(), to };
     // Without a table that is refused, its indexes cannot be made again either, for a reason that is listed already.
@@ -87,7 +91,7 @@ fn migrated(asked: &There<'_>, stop: &AtomicBool) -> Result<u8> {
     show::plan(&way, &plan, &misfits, lost)?;
     if asked.dry_run {
         show::statements(&plan)?;
-        is_free(&mut server, &schema, &entries, &asked.without)?;
+        in_the_way.map_or(Ok(()), Err)?;
         show::conclusion(&show::obstacles(&plan, &misfits), plan.left.len(), &["--to"])?;
     }
     if !plan.refused.is_empty() || !misfits.is_empty() {
@@ -124,13 +128,12 @@ fn no_way_back(schema: &Schema, plan: &Plan) -> Result<Vec<String>> {
 
 /// Names the table that cannot be read, and what to do.
 fn unreadable(error: anyhow::Error, table: &look::Table) -> anyhow::Error {
-    match error.downcast_ref::<rusqlite::Error>().map(rusqlite::Error::sqlite_error_code) {
-        // SQLITE_ERROR: the statement cannot be prepared.
-        Some(Some(ErrorCode::Unknown)) => error.context(format!(
+    match error.downcast_ref::<rusqlite::Error>().map(look::is_unknown) {
+        Some(true) => error.context(format!(
             "table {name} needs the application's functions or collations; leave it out with --without {name}",
             name = table.name
         )),
-        Some(_) => error.context(format!("table {}", table.name)),
+        Some(false) => error.context(format!("table {}", table.name)),
         None => error,
     }
 }
@@ -199,7 +202,7 @@ fn is_free(server: &mut Server, schema: &Schema, entries: &[Entry], without: &[S
         let object = schema.objects.iter().find(|object| object.name.eq_ignore_ascii_case(name));
         **name == ledger::TABLE
             || name.starts_with(contend_wire::kept::PREFIX)
-            || object.is_some_and(|object| !without.iter().any(|name| name.eq_ignore_ascii_case(&object.table)))
+            || object.is_some_and(|object| !without.iter().any(|name| object.is_of(name)))
     };
     let taken: Vec<&str> = there.iter().filter(is_wanted).map(String::as_str).collect();
     ensure!(taken.is_empty(), "{address} already has {}; name an empty database, or drop them", taken.join(", "));
@@ -237,42 +240,14 @@ fn unfit(
             profile::above((source, stop), of, columns, size, most)
         };
         found.extend(misfits::too_long(table, of, profile, room, above)?);
-        if plan.steps.iter().any(|step| step.makes == Makes::ForeignKey && step.table == table.name) {
-            found.extend(orphans(source, of)?);
+        let step = |makes| plan.steps.iter().find(|step| step.makes == makes && step.table == table.name);
+        if let Some(create) = step(Makes::Table) {
+            found.extend(violations::of_constraints((source, stop), of, table, &create.original)?);
+        }
+        if step(Makes::ForeignKey).is_some() {
+            found.extend(violations::of_foreign_keys(source, of)?);
         }
     }
     go_on(stop)?;
     Ok(found)
-}
-
-/// Rows whose foreign key references no row.
-fn orphans(source: &Connection, table: &look::Table) -> Result<Option<Misfit>> {
-    let count = || -> rusqlite::Result<Occurrences> {
-        let mut check = source.prepare(&format!("PRAGMA foreign_key_check({})", quoted(&table.name)))?;
-        let mut rows = check.query(())?;
-        let mut seen = Occurrences::default();
-        while let Some(row) = rows.next()? {
-            if seen.count == 0 {
-                let rowid = row.get::<_, Option<i64>>(1)?;
-                seen.first = rowid.map_or("not said".to_string(), |rowid| format!("rowid {rowid}"));
-            }
-            seen.count += 1;
-        }
-        Ok(seen)
-    };
-    let seen = match count() {
-        // SQLite checks no key of a table if one is unusable, such as one to columns without a unique index. The server checks
-        // the others when it makes them.
-        Err(e) if e.sqlite_error().is_some_and(|error| error.extended_code == SQLITE_ERROR) => return Ok(None),
-        seen => seen?,
-    };
-    Ok((seen.count > 0).then(|| Misfit {
-        table: table.name.clone(),
-        column: "(foreign keys)".to_string(),
-        count: seen.count,
-        first: seen.first,
-        what: "a foreign key that leads to no row".to_string(),
-        remedy: "correct or delete these rows (`PRAGMA foreign_key_check` lists them), or use --no-foreign-keys"
-            .to_string(),
-    }))
 }

@@ -45,8 +45,8 @@ struct MigrateArgs {
     /// PostgreSQL: the schema of the tables, made if it is missing [default: the first of the user's search path]
     #[arg(long, value_name = "NAME")]
     schema: Option<String>,
-    /// Leave a table out, with its indexes and triggers
-    #[arg(long, value_name = "TABLE")]
+    /// Leave a table out, with its indexes and triggers; or an index, a view or a trigger
+    #[arg(long, value_name = "NAME")]
     without: Vec<String>,
     /// Leave foreign keys out
     #[arg(long)]

@@ -45,16 +45,7 @@ impl Work<'_> {
     /// The server rejects a table.
     pub fn begin(&mut self, plan: &Plan, entries: &[Entry], schema: Option<&str>) -> Result<()> {
         let product = self.server.product.as_mut();
-        let new_schema = match schema {
-            Some(name) if !product.has_schema(name)? => Some(format!("SCHEMA {}", quoted(name))),
-            _ => None,
-        };
-        if let Some(schema) = &new_schema {
-            product.run(&format!("CREATE {schema}"))?;
-        }
-        if plan.needs_pack() {
-            install_functions(product)?;
-        }
+        let new_schema = prepare(product, plan, schema)?;
         let [create, fill] = ledger::begin(product.target(), entries);
         product.make(&[create], &fill, false)?;
         let mut made = vec![];
@@ -180,6 +171,24 @@ impl Reading {
         }
         Ok(())
     }
+}
+
+/// Creates the schema, if it is missing, and returns it; installs the functions, if they are needed.
+///
+/// # Errors
+/// The server rejects that.
+pub fn prepare(product: &mut dyn Product, plan: &Plan, schema: Option<&str>) -> Result<Option<String>> {
+    let new_schema = match schema {
+        Some(name) if !product.has_schema(name)? => Some(format!("SCHEMA {}", quoted(name))),
+        _ => None,
+    };
+    if let Some(schema) = &new_schema {
+        product.run(&format!("CREATE {schema}"))?;
+    }
+    if plan.needs_pack() {
+        install_functions(product)?;
+    }
+    Ok(new_schema)
 }
 
 /// Installs the functions, while no other process does.
