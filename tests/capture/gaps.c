@@ -9,7 +9,7 @@
 #define MUST(call, wanted) \
     do { int rc = (call); if (rc != (wanted)) { fprintf(stderr, "%s: %d\n", #call, rc); exit(9); } } while (0)
 
-enum { STATEMENTS = 80000, INNER = 30000 };
+enum { STATEMENTS = 80000, INNER = 30000, USES = 20000 };
 
 static sqlite3 *db;
 
@@ -50,6 +50,15 @@ static void *step(void *statement) {
     return NULL;
 }
 
+/* Uses the connection again and again, while another thread fails to close it. */
+static void *use(void *done) {
+    for (int i = 0; i < USES; i++) {
+        MUST(sqlite3_exec(db, "SELECT 1", NULL, NULL, NULL), SQLITE_OK);
+    }
+    *(volatile int *)done = 1;
+    return NULL;
+}
+
 int main(int argc, char **argv) {
     MUST(sqlite3_open(argv[2], &db), SQLITE_OK);
     sqlite3_stmt *statement;
@@ -79,6 +88,17 @@ int main(int argc, char **argv) {
             MUST(sqlite3_step(other), SQLITE_DONE);
             MUST(sqlite3_reset(other), SQLITE_OK);
         }
+    } else if (!strcmp(argv[1], "closes")) {
+        pthread_t thread;
+        volatile int done = 0;
+        MUST(sqlite3_prepare_v2(db, "SELECT 2", -1, &statement, NULL), SQLITE_OK);
+        MUST(pthread_create(&thread, NULL, use, (void *)&done), 0);
+        while (!done) {
+            MUST(sqlite3_close(db), SQLITE_BUSY);
+        }
+        MUST(pthread_join(thread, NULL), 0);
+        MUST(sqlite3_finalize(statement), SQLITE_OK);
+        MUST(sqlite3_close(db), SQLITE_OK);
     } else if (!strcmp(argv[1], "waits")) {
         sqlite3 *holder;
         MUST(sqlite3_open(argv[2], &holder), SQLITE_OK);

@@ -33,6 +33,19 @@ fn statements_beyond_the_table_are_counted() {
     assert!(captured > 40_000 && captured + lost / 2 == 80_000, "{captured} and {lost}");
 }
 
+/// SQLite refuses to close a connection with statements, which other threads use meanwhile.
+#[test]
+fn a_connection_that_a_thread_fails_to_close_stays_one() {
+    let bench = Bench::new();
+    let Some(program) = built(&bench) else { return };
+    let said = capture(&bench, &[], &[&program, "closes", "app.db"]).exits(0);
+    assert!(said.err.contains("Nothing is known to be missing"), "{said:?}");
+    let summary = shown(&bench);
+    let connections = summary["connections"].as_array().expect("a list").iter();
+    let all: u64 = connections.map(|one| one["connections"].as_u64().expect("a number")).sum();
+    assert_eq!((all, counts(&summary, "SELECT")[0]), (1, 20_000), "{summary}");
+}
+
 #[test]
 fn a_busy_handler_of_the_program_waits() {
     let bench = Bench::new();

@@ -101,7 +101,11 @@ pub unsafe fn connection_of(t: *mut Thread, db: P, caller: usize) -> *mut Connec
         return core::ptr::null_mut();
     }
     let unseen = Opening { rc: OK, flags: OPENED_UNSEEN, t0: ticks(), duration: 0, file: (0, 0), name: &[] };
-    opened(t, &*real, db, &unseen)
+    let (connection, is_new) = table::known_or_added(db, new_id(), real);
+    if is_new {
+        write_opened(t, &*real, (db, connection), &unseen);
+    }
+    connection
 }
 
 /// Parameters of the opening of a connection.
@@ -116,17 +120,22 @@ pub struct Opening<'n> {
     pub name: &'n [u8],
 }
 
-/// Adds a connection, and writes its record. NULL if there is no space, which is counted.
+/// Adds a connection that SQLite has just opened, and writes its record.
 ///
 /// # Safety
-/// `t` belongs to this thread, and the connection is open and not in the table.
-pub unsafe fn opened(t: *mut Thread, real: &Real, db: P, opening: &Opening<'_>) -> *mut Connection {
+/// `t` belongs to this thread, and no other thread has the connection yet.
+pub unsafe fn opened(t: *mut Thread, real: &Real, db: P, opening: &Opening<'_>) {
+    let connection = table::add_connection(db, new_id(), real);
+    write_opened(t, real, (db, connection), opening);
+}
+
+/// Writes the record of a connection that was added; counts one for which there is no space.
+unsafe fn write_opened(t: *mut Thread, real: &Real, (db, connection): (P, *mut Connection), opening: &Opening<'_>) {
     let Opening { rc, flags, t0, duration, file, name } = *opening;
     let _errno = sys::Errno::keep();
-    let connection = table::add_connection(db, new_id(), real);
     if connection.is_null() {
         untracked(t);
-        return connection;
+        return;
     }
     write_library(t, real);
     let path = match rc {
@@ -144,7 +153,6 @@ pub unsafe fn opened(t: *mut Thread, real: &Real, db: P, opening: &Opening<'_>) 
         put(place, record::OPEN_LIBRARY, real.number);
         commit(t, (record::OPEN_BYTES + path.len() + 1).next_multiple_of(8));
     }
-    connection
 }
 
 /// Writes the record of a connection's library, once per thread.

@@ -59,15 +59,14 @@ unsafe fn close(db: P, caller: usize, call: impl FnOnce(&Real) -> c_int) -> c_in
         return if real.is_null() { OK } else { call(&*real) };
     }
     let (id, real) = ((*connection).id, (*connection).real);
-    table::remove_connection(connection);
+    table::closes(connection);
     let t0 = ticks();
     let before = enter(t, real);
     let rc = call(&*real);
     leave(t, before);
+    table::closed(connection, rc == OK);
     if rc == OK {
         note(t, (kind::CLOSE, 0, 0), id, t0, (ticks() - t0) as i64);
-    } else {
-        table::add_connection(db, id, real);
     }
     rc
 }

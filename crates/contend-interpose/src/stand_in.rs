@@ -31,6 +31,7 @@ extern "C" fn begin() {
         if segment::is_on() {
             bind_to_program();
             linked_in::begin();
+            crate::table::begin();
         } else {
             hooks::bypass();
         }
