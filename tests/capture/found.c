@@ -1,4 +1,4 @@
-/* Scripts in one call, commits in a reset, and connections that cannot be opened. */
+/* Scripts in one call, commits in a reset, connections that cannot be opened, and a text that is not UTF-8. */
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,7 +47,10 @@ int main(int argc, char **argv) {
         return 0;
     }
     MUST(sqlite3_open(argv[2], &db), SQLITE_OK);
-    if (!strcmp(argv[1], "resets")) {
+    if (!strcmp(argv[1], "latin")) {
+        run(db, "CREATE TABLE t (v)");
+        run(db, "INSERT INTO t VALUES ('caf\xe9')");
+    } else if (!strcmp(argv[1], "resets")) {
         resets(db, argv[2]);
     } else {
         run(db, "PRAGMA foreign_keys = 1; CREATE TABLE t (v)");

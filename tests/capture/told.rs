@@ -60,6 +60,23 @@ fn settings_are_the_last_ones_and_failed_connections_are_named() {
     assert!(text.contains("on app.db could not be opened: SQLITE_CANTOPEN (14)"), "{text}");
 }
 
+#[test]
+fn texts_that_are_not_utf8_are_said_and_their_values_are_not() {
+    let bench = Bench::new();
+    let Some(program) = built(&bench, "found.c") else { return };
+    let said = capture(&bench, &["--values=full"], &[&program, "latin", "app.db"]).exits(0).err;
+    let flat = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let gap = "1 text of statements not in UTF-8: each other byte is U+FFFD in the capture";
+    assert!(flat(&said).contains(gap) && flat(&said).contains("Such as: INSERT INTO t VALUES (...)"), "{said}");
+    assert!(!said.contains("caf"), "{said}");
+    let replayed = bench.contend(&["replay", "taken"]);
+    assert!(replayed.code == Some(1) && flat(&replayed.out).contains(gap), "{replayed:?}");
+    // As a hash it is the program's own text.
+    std::fs::remove_file(bench.path("app.db")).expect("removed");
+    let said = bench.contend(&["capture", "--out", "hashed", "--", &program, "latin", "app.db"]).exits(0).err;
+    assert!(said.contains("Nothing is known to be missing."), "{said}");
+}
+
 /// Savepoints with generated names, and errors.
 const NAMES: &str = "
 import sqlite3

@@ -1,6 +1,8 @@
 //! Gaps of a trace, as sentences.
 
+use crate::sql::as_written;
 use crate::trace::Trace;
+use contend::stats::precision::counted;
 use contend_interpose::format::note;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -55,6 +57,13 @@ pub fn gaps(trace: &Trace) -> Vec<String> {
             "At least {} calls of SQLite's functions are not captured: a process had more statements or connections open than contend can keep apart \
              (about 60,000 and 4,000). Does the program finalize its statements?",
             trace.lost.untracked
+        ));
+    }
+    if let Some(first) = trace.not_utf8.first() {
+        let (texts, first) = (counted(trace.not_utf8.len(), "text"), as_written(first));
+        found.push(format!(
+            "{texts} of statements not in UTF-8: each other byte is U+FFFD in the capture, so a replay and a study execute a changed text. \
+             Bind such values to parameters, where every byte is kept, or write them in UTF-8. Such as: {first}"
         ));
     }
     let mut counts: BTreeMap<(&str, &Path, u16), u64> = BTreeMap::new();

@@ -9,6 +9,7 @@ pub use crate::value::Value;
 use crate::value::value_of;
 use anyhow::Result;
 use contend_interpose::format::{PENDING, kind, note, prepared, record, state};
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
@@ -25,6 +26,8 @@ pub struct Trace {
     /// Calls, ordered by start.
     pub calls: Vec<Call>,
     pub lost: Lost,
+    /// Texts of statements that were not UTF-8, with U+FFFD in place of the other bytes.
+    pub not_utf8: BTreeSet<Rc<str>>,
     /// Whether clients of a server were captured: their waits are not known.
     pub is_of_server: bool,
     /// Difference of the segment files from those at the end of the capture, as a sentence.
@@ -155,6 +158,7 @@ impl Trace {
             connections: BTreeMap::new(),
             calls: vec![],
             lost,
+            not_utf8: BTreeSet::new(),
             is_of_server: manifest.server.is_some(),
             damage,
             from_ns: 0,
@@ -174,7 +178,11 @@ impl Trace {
         for raw in &records {
             match raw.kind() {
                 kind::TEXT => {
-                    let text = String::from_utf8_lossy(raw.bytes(record::HEAD, raw.t())).into();
+                    let read = String::from_utf8_lossy(raw.bytes(record::HEAD, raw.t()));
+                    let (is_changed, text) = (matches!(read, Cow::Owned(_)), Rc::from(read));
+                    if is_changed {
+                        reader.trace.not_utf8.insert(Rc::clone(&text));
+                    }
                     reader.texts.insert(raw.id(), text);
                 }
                 kind::LIBRARY => {
