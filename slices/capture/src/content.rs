@@ -243,19 +243,25 @@ fn look_at(db: &Connection, (table, ddl): (&str, &str), mut column: Column) -> R
 /// The numbers of values in columns of a table, by type.
 ///
 /// # Errors
-/// The query fails.
+/// A query fails.
 pub fn value_counts(db: &Connection, table: &str, columns: &[&str]) -> Result<Vec<ValueCounts>> {
+    // A result has at most 2,000 columns.
+    const AT_ONCE: usize = 400;
     let of_kind = |column: &str, kind| format!("count(*) FILTER (WHERE typeof({}) = '{kind}')", quoted(column));
-    let all = columns.iter().flat_map(|column| ["integer", "real", "text", "blob"].map(|kind| of_kind(column, kind)));
-    let sql = format!("SELECT {} FROM {} NOT INDEXED", all.collect::<Vec<_>>().join(", "), quoted(table));
-    let counts = db.query_row(&sql, [], |row| {
-        let of = |at: usize| {
+    let mut counts = vec![];
+    for columns in columns.chunks(AT_ONCE) {
+        let all =
+            columns.iter().flat_map(|column| ["integer", "real", "text", "blob"].map(|kind| of_kind(column, kind)));
+        let sql = format!("SELECT {} FROM {} NOT INDEXED", all.collect::<Vec<_>>().join(", "), quoted(table));
+        let of = |row: &rusqlite::Row, at: usize| {
             let [integers, reals] = [count(row, at)?, count(row, at + 1)?];
             Ok(ValueCounts { integers, reals, texts: count(row, at + 2)?, blobs: count(row, at + 3)? })
         };
-        (0..columns.len()).map(|column| of(4 * column)).collect()
-    });
-    Ok(counts?)
+        counts.extend(db.query_row(&sql, [], |row| {
+            (0..columns.len()).map(|column| of(row, 4 * column)).collect::<rusqlite::Result<Vec<_>>>()
+        })?);
+    }
+    Ok(counts)
 }
 
 /// Hashes the values of columns with few values and of those that name rows, so that they can be recognised in statements; and the

@@ -5,8 +5,10 @@ use crate::manifest::Database;
 use crate::outcome::Compared;
 use anyhow::{Context, Result};
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
-use rusqlite::{Connection, ffi};
-use std::collections::BTreeSet;
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, Row, ffi};
+use std::collections::{BTreeSet, HashMap};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::{Path, PathBuf};
 
 pub fn copy_of(dir: &Path, number: usize) -> PathBuf {
@@ -84,19 +86,9 @@ pub fn compare(path: &Path, [replayed, captured]: &[PathBuf; 2], counts: Counts)
             compared.differ.push((table.clone(), count("captured"), count("main")));
             continue;
         };
-        let (values, rowid) = (values(&columns), rowid(&columns).filter(|_| counts == Counts::Rowids));
-        let only = |one: &str, other: &str| -> rusqlite::Result<u64> {
-            let query = |columns: &str, grouped: &str| {
-                let rows = |schema| format!("SELECT {columns} FROM {schema}.{name}{grouped}");
-                let sql = format!("SELECT count(*) FROM ({} EXCEPT {})", rows(one), rows(other));
-                db.query_row(&sql, [], |row| row.get::<_, i64>(0)).map(i64::cast_unsigned)
-            };
-            let with_rowids = rowid.and_then(|rowid| query(&format!("{rowid}, {values}"), "").ok());
-            // EXCEPT compares sets: equal rows are counted.
-            with_rowids.map_or_else(|| query(&format!("{values}, count(*)"), &format!(" GROUP BY {values}")), Ok)
-        };
-        let (captured, replayed) = (only("captured", "main")?, only("main", "captured")?);
-        if captured + replayed > 0 || count("captured") != count("main") {
+        let rowid = rowid(&columns).filter(|_| counts == Counts::Rowids);
+        let [captured, replayed] = differing(&db, &name, rowid)?;
+        if captured + replayed > 0 {
             compared.differ.push((table.clone(), captured, replayed));
         }
     }
@@ -113,11 +105,45 @@ fn columns(db: &Connection, table: &str) -> rusqlite::Result<Option<Vec<String>>
     Ok((names == columns("captured")?).then_some(names))
 }
 
-/// Expressions that are equal only if types and bytes of a table's values are: columns may ignore the case of letters, and
-/// 1 equals 1.0.
-fn values(columns: &[String]) -> String {
-    let exact = columns.iter().map(|name| quoted(name)).map(|name| format!("typeof({name}), {name} COLLATE BINARY"));
-    exact.collect::<Vec<_>>().join(", ")
+/// Numbers of rows that only the captured table has, and only the replayed one. Rows are equal if types and bytes of all values
+/// are, and rowids if both tables have any by this name. Rows are hashed here: a query could have 2,000 columns at most.
+fn differing(db: &Connection, table: &str, rowid: Option<&str>) -> rusqlite::Result<[u64; 2]> {
+    let of = |schema: &str, rowid: &str| db.prepare(&format!("SELECT {rowid}* FROM {schema}.{table}"));
+    let rowid = rowid.map(|rowid| format!("{rowid}, "));
+    let rowid = rowid.filter(|rowid| ["captured", "main"].iter().all(|schema| of(schema, rowid).is_ok()));
+    let mut counts: HashMap<u128, i64> = HashMap::new();
+    for (schema, sign) in [("captured", 1), ("main", -1)] {
+        let mut statement = of(schema, rowid.as_deref().unwrap_or_default())?;
+        let columns = statement.column_count();
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            *counts.entry(hash_of(row, columns)?).or_default() += sign;
+        }
+    }
+    let more = |sign: i64| counts.values().map(|count| (count * sign).max(0).cast_unsigned()).sum();
+    Ok([more(1), more(-1)])
+}
+
+fn hash_of(row: &Row, columns: usize) -> rusqlite::Result<u128> {
+    let mut halves = [0u8, 1].map(|half| {
+        let mut hasher = DefaultHasher::new();
+        half.hash(&mut hasher);
+        hasher
+    });
+    for at in 0..columns {
+        let value = row.get_ref(at)?;
+        for half in &mut halves {
+            std::mem::discriminant(&value).hash(half);
+            match value {
+                ValueRef::Null => {}
+                ValueRef::Integer(number) => number.hash(half),
+                // -0.0 is 0.0.
+                ValueRef::Real(number) => (number + 0.0).to_bits().hash(half),
+                ValueRef::Text(bytes) | ValueRef::Blob(bytes) => bytes.hash(half),
+            }
+        }
+    }
+    Ok(halves.iter().fold(0, |all, half| all << 64 | u128::from(half.finish())))
 }
 
 /// A name of the rowid that no column has. A table WITHOUT ROWID has no rowid by any name.

@@ -11,7 +11,7 @@ use clap::{ArgMatches, FromArgMatches, Parser, ValueHint};
 use contend::cli::{INVALID, OK, STOPPED, print, stop_on_signals};
 use contend::slice::Verb;
 use contend::stats::harmless::harmless;
-use contend::stats::precision::counted;
+use contend::stats::precision::{count, counted};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -165,8 +165,9 @@ fn text(replayed: &Replayed, kept: Option<&Path>) -> String {
         for (table, captured, replayed) in &database.differ {
             let _ = writeln!(
                 out,
-                "{path}: table {table} DIFFERS: {} only in the capture, {replayed} only in the replay.",
-                counted(*captured as usize, "row")
+                "{path}: table {table} DIFFERS: {} only in the capture, {} only in the replay.",
+                counted(*captured as usize, "row"),
+                count(*replayed)
             );
         }
     }
