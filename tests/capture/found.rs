@@ -48,6 +48,12 @@ fn problems_are_found_with_evidence_and_advice() {
         finding.unwrap_or_else(|| panic!("{kind}: {found:?}"))["evidence"].as_str().expect("a text").to_string()
     };
     assert!(of("program-holds-lock").contains("after `UPDATE t SET v = ... WHERE id = ...`"), "{found:?}");
+    let cost = of("program-holds-lock");
+    assert!(
+        cost.contains("Meanwhile 2 calls of other connections waited ")
+            && cost.ends_with(" and a lock ended 2 of them."),
+        "{cost}"
+    );
     assert!(of("read-then-write").starts_with("1 refusal, such as `UPDATE t"), "{found:?}");
     assert!(of("no-busy-timeout").starts_with("1 refusal, such as `INSERT INTO t"), "{found:?}");
     assert!(of("timeout-too-short").contains("such as `DELETE FROM t"), "{found:?}");

@@ -14,6 +14,7 @@ mod gaps;
 mod given;
 mod holds;
 mod keys;
+mod kinds;
 mod mariadb;
 mod matrix;
 mod of_server;

@@ -6,7 +6,7 @@ use crate::sql::{Begin, Does};
 use crate::summary::{Cause as Kind, Finding, Known};
 use crate::trace::{Call, Connection};
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 const MS: u64 = 1_000_000;
@@ -28,8 +28,7 @@ const CONNECTS_MIN: u64 = 10;
 /// Evidence of one program on one database.
 #[derive(Default)]
 struct Evidence<'k> {
-    /// Time in the program under the write lock: transactions, sum, longest time, and the statement before that.
-    held: (u64, u64, u64, &'k str),
+    held: Held<'k>,
     /// Longest time without a statement in a transaction that never ended, and its last statement.
     idle: (u64, &'k str),
     /// Calls that a lock ended: at once after a read, at once, at once in spite of a timeout, after a wait.
@@ -44,6 +43,41 @@ struct Evidence<'k> {
     /// For each kind of finding, a transaction in which it was seen: that with the longest time, or the last refused one.
     seen_in: BTreeMap<Kind, usize>,
     connections: u64,
+}
+
+/// Time in the program under the write lock: transactions, sum, longest time, and the statement before that.
+#[derive(Default)]
+struct Held<'k> {
+    transactions: u64,
+    sum_ns: u64,
+    longest: (u64, &'k str),
+    /// Calls of other connections that waited in these transactions or that a lock ended there, by their places; the number of the
+    /// latter, and the time of waiting.
+    others: BTreeSet<usize>,
+    refused: u64,
+    waited_ns: u64,
+}
+
+impl Held<'_> {
+    /// Adds a transaction of this time, and the calls of others that met its lock.
+    fn add<'c>(&mut self, held_ns: u64, met: impl Iterator<Item = (usize, &'c Call)>, (from, to): (u64, u64)) {
+        (self.transactions, self.sum_ns) = (self.transactions + 1, self.sum_ns + held_ns);
+        for (at, call) in met {
+            let both_ns = call.end_ns().min(to).saturating_sub(call.at_ns.max(from));
+            self.waited_ns += waited_ns(call).min(both_ns);
+            self.refused += u64::from(self.others.insert(at) && call.is_busy());
+        }
+    }
+
+    /// What it cost other connections.
+    fn cost(&self) -> String {
+        let refused = match self.refused {
+            0 => String::new(),
+            refused => format!(", and a lock ended {refused} of them"),
+        };
+        let calls = count(self.others.len() as u64, "call");
+        format!("Meanwhile {calls} of other connections waited {}{refused}.", time(self.waited_ns))
+    }
 }
 
 /// Refused calls: the number of each statement.
@@ -109,7 +143,12 @@ pub fn findings(known: &Known) -> Vec<Finding> {
         let name = path.file_name().map_or("a database in memory".into(), |name| name.to_string_lossy().into_owned());
         let mut found = of(program, &name, seen, length_ns);
         for finding in &mut found {
-            let of = |number: &usize| known.groups.iter().position(|group| group.transactions.contains(number));
+            // The list has the last attempts.
+            let last = |number: &usize| {
+                let attempts = std::iter::successors(Some(*number), |&number| known.transactions[number].next);
+                attempts.last().unwrap_or(*number)
+            };
+            let of = |number: &usize| known.groups.iter().position(|group| group.transactions.contains(&last(number)));
             finding.transaction = seen.seen_in.get(&finding.kind).and_then(of).map(|at| at + 1);
         }
         found
@@ -125,12 +164,17 @@ fn is_in_memory(connection: &Connection) -> bool {
     connection.path.as_os_str().is_empty()
 }
 
+/// Time for which a call waited for locks.
+fn waited_ns(call: &Call) -> u64 {
+    call.waited_ns + call.prepare.1
+}
+
 /// Counts a call that a lock ended, and returns the kind of its finding. `has_read`: after a read in a transaction that began as
 /// a reader.
 fn refuse<'k>(seen: &mut Evidence<'k>, known: &'k Known, call: &'k Call, has_read: bool) -> Option<Kind> {
     /// SQLITE_BUSY_SNAPSHOT: another connection has committed since the read.
     const SNAPSHOT: i32 = 517;
-    let waited_ns = call.waited_ns + call.prepare.1;
+    let waited_ns = waited_ns(call);
     let (kind, refused) = match () {
         () if !call.is_busy() => return None,
         () if call.is_locked() => (Kind::TableLocked, &mut seen.locked),
@@ -144,35 +188,36 @@ fn refuse<'k>(seen: &mut Evidence<'k>, known: &'k Known, call: &'k Call, has_rea
     Some(kind)
 }
 
-/// Calls on a database that waited for a lock or that one ended: from, to, connection; in the order of their starts.
+/// Calls on a database that waited for a lock or that one ended, in the order of their starts.
 #[derive(Default)]
-struct Met {
-    calls: Vec<(u64, u64, u64)>,
+struct Met<'k> {
+    calls: Vec<&'k Call>,
     /// For each, the latest end up to it.
     until: Vec<u64>,
 }
 
-impl Met {
-    fn push(&mut self, call: &Call) {
+impl<'k> Met<'k> {
+    fn push(&mut self, call: &'k Call) {
         self.until.push(call.end_ns().max(self.until.last().copied().unwrap_or_default()));
-        self.calls.push((call.at_ns, call.end_ns(), call.connection));
+        self.calls.push(call);
     }
 
-    /// Whether another connection met a lock in this time.
-    fn by_other(&self, connection: u64, (from, to): (u64, u64)) -> bool {
-        let before = self.calls.partition_point(|(at, ..)| *at <= to);
-        let near = (0..before).rev().take_while(|&at| self.until[at] >= from);
-        near.map(|at| self.calls[at]).any(|(_, end, other)| end >= from && other != connection)
+    /// Calls of other connections in this time, with their places.
+    fn by_others(&self, connection: u64, (from, to): (u64, u64)) -> impl Iterator<Item = (usize, &'k Call)> {
+        let before = self.calls.partition_point(|call| call.at_ns <= to);
+        let near = (0..before).rev().take_while(move |&at| self.until[at] >= from);
+        near.map(move |at| (at, self.calls[at]))
+            .filter(move |(_, call)| call.end_ns() >= from && call.connection != connection)
     }
 }
 
 /// What met a lock, by database.
-fn met<'k>(known: &'k Known) -> BTreeMap<&'k Path, Met> {
+fn met<'k>(known: &'k Known) -> BTreeMap<&'k Path, Met<'k>> {
     let has_met =
         |call: &&Call| call.waited_ns + call.prepare.1 >= HELD_NS_MIN || (call.is_busy() && !call.is_locked());
     let mut calls: Vec<&Call> = known.trace.calls.iter().filter(has_met).collect();
     calls.sort_by_key(|call| call.at_ns);
-    let mut found: BTreeMap<&Path, Met> = BTreeMap::new();
+    let mut found: BTreeMap<&Path, Met<'k>> = BTreeMap::new();
     for call in calls {
         if let Some(connection) = known.trace.connections.get(&call.connection) {
             found.entry(&connection.path).or_default().push(call);
@@ -196,7 +241,7 @@ fn add<'k>(
     (transaction, met): (&Transaction, Option<&Met>),
 ) -> Vec<Kind> {
     let mut kinds = vec![];
-    let is_met = |times| met.is_some_and(|met| met.by_other(transaction.connection, times));
+    let met = |times| met.into_iter().flat_map(move |met| met.by_others(transaction.connection, times));
     let calls = || transaction.calls.iter().map(|&i| &known.trace.calls[i]);
     let does = |call: &Call| known.shapes.get(call).does;
     let sql = |call: &'k Call| known.shapes.written(call);
@@ -212,7 +257,11 @@ fn add<'k>(
         holds |= !is_in_memory(connection) && takes_lock(call, &known.shapes);
         let between_ns = call.between_ns();
         longest = longest.max(if holds { (between_ns, sql(call)) } else { (0, "") });
-        if between_ns > 0 && !holds && !is_wal(known, &connection.path) && is_met((call.at_ns, call.end_ns())) {
+        if between_ns > 0
+            && !holds
+            && !is_wal(known, &connection.path)
+            && met((call.at_ns, call.end_ns())).next().is_some()
+        {
             seen.reads.0 += 1;
             if between_ns > seen.reads.1 {
                 (seen.reads.1, seen.reads.2) = (between_ns, sql(call));
@@ -223,11 +272,12 @@ fn add<'k>(
         last = Some(last.filter(|last| last.end_ns() > call.end_ns()).unwrap_or(call));
     }
     let held_ns = if holds { transaction.held_ns - transaction.rest_ns } else { 0 };
+    let times = (transaction.from_ns, transaction.to_ns);
     // A lock matters where another connection met it.
-    if held_ns >= HELD_NS_MIN && is_met((transaction.from_ns, transaction.to_ns)) {
-        (seen.held.0, seen.held.1) = (seen.held.0 + 1, seen.held.1 + held_ns);
-        if longest.0 > seen.held.2 {
-            (seen.held.2, seen.held.3) = longest;
+    if held_ns >= HELD_NS_MIN && met(times).next().is_some() {
+        seen.held.add(held_ns, met(times), times);
+        if longest.0 > seen.held.longest.0 {
+            seen.held.longest = longest;
             kinds.push(Kind::ProgramHoldsLock);
         }
     }
@@ -244,18 +294,19 @@ fn of(program: &str, database: &str, seen: &Evidence, length_ns: u64) -> Vec<Fin
     let mut add = |kind, title: String, evidence: String, change| {
         found.push(Finding { kind, title, evidence, change, transaction: None });
     };
-    let (transactions, sum, longest, before) = seen.held;
-    let is_long = longest >= GAP_NS_MIN || longest >= HELD_NS_MIN && HELD_PARTS * sum >= length_ns;
+    let Held { transactions, sum_ns, longest: (longest, before), .. } = seen.held;
+    let is_long = longest >= GAP_NS_MIN || longest >= HELD_NS_MIN && HELD_PARTS * sum_ns >= length_ns;
     if is_long && transactions > 0 {
         add(
             Kind::ProgramHoldsLock,
             format!("{program} holds the write lock of {database} while it does something else."),
             format!(
-                "{} in {}. Longest: {} after `{}`.",
-                time(sum),
+                "{} in {}. Longest: {} after `{}`. {}",
+                time(sum_ns),
                 count(transactions, "transaction"),
                 time(longest),
-                short(before)
+                short(before),
+                seen.held.cost()
             ),
             "Do this work before BEGIN or after COMMIT.",
         );
@@ -389,8 +440,9 @@ pub fn time(ns: u64) -> String {
 mod tests {
     use super::*;
 
-    fn is_found([sum, longest]: [u64; 2], length_ns: u64) -> bool {
-        let seen = Evidence { held: (1, sum, longest, "INSERT"), ..Evidence::default() };
+    fn is_found([sum_ns, longest]: [u64; 2], length_ns: u64) -> bool {
+        let held = Held { transactions: 1, sum_ns, longest: (longest, "INSERT"), ..Held::default() };
+        let seen = Evidence { held, ..Evidence::default() };
         let found = of("app", "app.db", &seen, length_ns);
         found.iter().any(|finding| matches!(finding.kind, Kind::ProgramHoldsLock))
     }

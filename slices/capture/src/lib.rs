@@ -15,6 +15,7 @@ mod alike;
 mod allowed;
 mod anonymise;
 mod attach;
+mod attempts;
 mod balance;
 mod bound;
 mod config;

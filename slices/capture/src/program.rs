@@ -1,8 +1,8 @@
-//! The transactions of a program: attempts, retries, and groups of the same shape.
+//! The transactions of a program, and groups of those with the same statements.
 
 use crate::raw::Who;
 use crate::sql::{Begin, Does, Shape, as_written, shape, without_stand_ins};
-use crate::trace::{Call, How, Trace};
+use crate::trace::{Call, Trace};
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::rc::Rc;
@@ -62,8 +62,8 @@ pub struct Transaction {
     pub is_busy: bool,
     /// Number of earlier attempts at the same work.
     pub earlier: u32,
-    /// Whether the same thread tried again afterwards.
-    pub is_tried_again: bool,
+    /// The next attempt of the same thread at the same work.
+    pub next: Option<usize>,
     /// Time in the program between statements: in all, and while it held the write lock.
     pub open_ns: u64,
     pub held_ns: u64,
@@ -77,6 +77,11 @@ impl Transaction {
     pub fn has_succeeded(&self) -> bool {
         matches!(self.end, End::Committed | End::RolledBack)
     }
+
+    /// Whether the same thread tried again afterwards.
+    pub fn is_tried_again(&self) -> bool {
+        self.next.is_some()
+    }
 }
 
 /// Shapes of all statements of a trace.
@@ -87,13 +92,15 @@ pub struct Shapes {
     pub texts: Vec<Rc<str>>,
     /// That text with `...` for its values.
     pub written: Vec<String>,
+    /// Whether there are several texts of each.
+    pub varies: Vec<bool>,
     numbers: HashMap<String, usize>,
 }
 
 impl Shapes {
     pub fn of(trace: &Trace) -> Shapes {
-        let mut shapes =
-            Shapes { by_text: HashMap::new(), all: vec![], texts: vec![], written: vec![], numbers: HashMap::new() };
+        let (by_text, numbers) = (HashMap::new(), HashMap::new());
+        let mut shapes = Shapes { by_text, all: vec![], texts: vec![], written: vec![], varies: vec![], numbers };
         for call in &trace.calls {
             if shapes.by_text.contains_key(&call.sql) {
                 continue;
@@ -105,6 +112,9 @@ impl Shapes {
                 shapes.all.push(made);
                 shapes.texts.push(Rc::clone(&call.sql));
                 shapes.written.push(as_written(&call.sql));
+                shapes.varies.push(false);
+            } else {
+                shapes.varies[number] = true;
             }
             shapes.by_text.insert(Rc::clone(&call.sql), number);
         }
@@ -133,7 +143,7 @@ impl Shapes {
     }
 }
 
-/// The transactions of a trace, ordered by start.
+/// The transactions of a trace, ordered by start. Attempts at the same work are not joined yet.
 pub fn transactions(trace: &Trace, shapes: &Shapes) -> Vec<Transaction> {
     let mut open: BTreeMap<u64, Transaction> = BTreeMap::new();
     let mut found = vec![];
@@ -169,7 +179,6 @@ pub fn transactions(trace: &Trace, shapes: &Shapes) -> Vec<Transaction> {
     for transaction in &mut found {
         measure(transaction, trace, shapes);
     }
-    join_attempts(&mut found, trace, shapes);
     found
 }
 
@@ -195,7 +204,7 @@ fn begin(call: &Call, shape: &Shape) -> Transaction {
         writes: false,
         is_busy: false,
         earlier: 0,
-        is_tried_again: false,
+        next: None,
         open_ns: 0,
         held_ns: 0,
         rest_ns: 0,
@@ -260,35 +269,6 @@ fn measure(transaction: &mut Transaction, trace: &Trace, shapes: &Shapes) {
     // A transaction rolled back because of a lock has failed, whatever its last statement returned.
     if transaction.end == End::RolledBack && transaction.is_busy {
         transaction.end = End::Failed;
-    }
-}
-
-/// The first statement of a transaction other than BEGIN.
-fn first<'t>(transaction: &Transaction, trace: &'t Trace, shapes: &Shapes) -> Option<&'t Call> {
-    let calls = transaction.calls.iter().map(|&i| &trace.calls[i]);
-    calls.into_iter().find(|call| !matches!(shapes.get(call).does, Does::Begin(_) | Does::Rollback | Does::Commit))
-}
-
-/// Joins attempts: a thread that fails at a lock and repeats the same statements on the same database is retrying. An attempt
-/// that failed at its BEGIN does not show its work.
-fn join_attempts(found: &mut [Transaction], trace: &Trace, shapes: &Shapes) {
-    let mut failed: HashMap<Who, usize> = HashMap::new();
-    for i in 0..found.len() {
-        let who = found[i].who;
-        if let Some(before) = failed.remove(&who) {
-            let (one, other) = (first(&found[before], trace, shapes), first(&found[i], trace, shapes));
-            let path = |at: usize| trace.connections.get(&found[at].connection).map(|connection| &connection.path);
-            let is_same = one.zip(other).is_some_and(|(one, other)| {
-                one.sql == other.sql && (one.how == How::Prepare || one.values == other.values)
-            });
-            if is_same && path(before) == path(i) {
-                found[before].is_tried_again = true;
-                found[i].earlier = found[before].earlier + 1;
-            }
-        }
-        if found[i].end == End::Failed && found[i].is_busy {
-            failed.insert(who, i);
-        }
     }
 }
 
@@ -420,7 +400,7 @@ pub fn groups(found: &[Transaction], trace: &Trace, shapes: &Shapes) -> Vec<Grou
     let mut groups: Vec<Group> = vec![];
     let mut by_steps: HashMap<(Began, Vec<usize>), usize> = HashMap::new();
     let mut unsuccessful = vec![];
-    for (i, transaction) in found.iter().enumerate().filter(|(_, transaction)| !transaction.is_tried_again) {
+    for (i, transaction) in found.iter().enumerate().filter(|(_, transaction)| !transaction.is_tried_again()) {
         let (steps, end_ns) = sequence(transaction, trace, shapes);
         let key: Vec<usize> = steps.iter().map(|step| step.shape).collect();
         if !transaction.has_succeeded() {

@@ -1,8 +1,9 @@
 //! The content of `contend capture show` as values, which `--json` prints.
 
+use crate::attempts::attempts;
 use crate::gaps::note_text;
 use crate::manifest::{self, Content, Manifest};
-use crate::program::{End, Group, Shapes, Transaction, groups, transactions};
+use crate::program::{End, Group, Shapes, Transaction, groups};
 use crate::sql::{Does, Shape};
 use crate::statement::{pragma, tokens};
 use crate::trace::{Connection, Trace};
@@ -197,7 +198,7 @@ impl<'m> Known<'m> {
         if manifest.values == manifest::Values::Hash {
             shapes.hide_stand_ins();
         }
-        let transactions = transactions(&trace, &shapes);
+        let transactions = attempts(&trace, &shapes);
         let groups = groups(&transactions, &trace, &shapes);
         Known { manifest, trace, shapes, transactions, groups }
     }
@@ -414,7 +415,7 @@ impl<'m> Known<'m> {
     fn roles(&self) -> Vec<Role> {
         type Counted = (Vec<u64>, Vec<u32>, u64, u64);
         let mut of: BTreeMap<&str, Counted> = BTreeMap::new();
-        for transaction in self.transactions.iter().filter(|transaction| !transaction.is_tried_again) {
+        for transaction in self.transactions.iter().filter(|transaction| !transaction.is_tried_again()) {
             let role = of.entry(self.trace.process(transaction.who.process)).or_default();
             role.0.push(transaction.who.process);
             role.1.push(transaction.who.tid);

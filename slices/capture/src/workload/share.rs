@@ -1,6 +1,7 @@
 //! The share of a capture that its workload covers.
 
-use crate::program::{Group, Shapes, Transaction, groups, transactions};
+use crate::attempts::attempts;
+use crate::program::{Group, Shapes, Transaction, groups};
 use crate::trace::Trace;
 use std::path::Path;
 
@@ -19,7 +20,7 @@ impl Share {
             return share;
         }
         let shapes = Shapes::of(trace);
-        let mut all = transactions(trace, &shapes);
+        let mut all = attempts(trace, &shapes);
         let path = |of: &Transaction| trace.connections.get(&of.connection).map(|connection| connection.path.as_path());
         all.retain(|of| path(of).is_some_and(|path| others.contains(&path)));
         groups(&all, trace, &shapes)
