@@ -2,7 +2,45 @@
 
 use super::{capture, shown};
 use crate::support::Bench;
-use serde_json::Value;
+use serde_json::{Value, json};
+
+/// Saves one or two rows at a time, and once 3,000.
+const LENGTHS: &str = "
+import sqlite3
+db = sqlite3.connect('app.db', isolation_level=None)
+db.execute('CREATE TABLE t (id INTEGER PRIMARY KEY, v INTEGER)')
+for i in range(100):
+    db.execute('BEGIN')
+    for row in range(3000 if i == 57 else 1 + i % 2):
+        db.execute('INSERT INTO t (v) VALUES (?)', (row % 7,))
+    db.execute('COMMIT')
+";
+
+#[test]
+fn loops_of_very_different_lengths_are_kinds_of_their_own() {
+    let bench = Bench::new();
+    capture(&bench, &[], &["python3", "-c", LENGTHS]).exits(0);
+    let summary = shown(&bench);
+    let kinds = summary["transactions"].as_array().expect("a list").iter();
+    let kinds: Vec<[&Value; 3]> =
+        kinds.map(|kind| ["count", "statements", "executions"].map(|key| &kind[key])).collect();
+    let insert = |times: u64| json!([["INSERT INTO t(v) VALUES (?)", times]]);
+    assert_eq!(kinds[0], [&json!(99), &insert(1), &json!([[1, 2]])]);
+    assert!(kinds.contains(&[&json!(1), &insert(3000), &json!([[3000, 3000]])]), "{kinds:?}");
+    let text = bench.contend(&["capture", "show", "taken"]).exits(0).out;
+    assert!(
+        text.contains("1 to 2 times (1 in the mean): INSERT INTO t") && text.contains("3000 times: INSERT INTO t"),
+        "{text}"
+    );
+
+    let workload = std::fs::read_to_string(bench.path("taken/workload.toml")).expect("written");
+    let workload: toml::Value = toml::from_str(&workload).expect("TOML");
+    let repeat = |name: &str| workload["transaction"][name]["step"][0].get("repeat").and_then(toml::Value::as_integer);
+    assert_eq!((repeat("insert_t_x1"), repeat("insert_t_x3000")), (None, Some(3000)), "{workload}");
+    let mix = &workload["role"].as_table().and_then(|roles| roles.values().next()).expect("a role")["mix"];
+    let of = |name: &str| mix[name].as_integer();
+    assert_eq!((of("insert_t_x1"), of("insert_t_x3000")), (Some(99), Some(1)), "{mix}");
+}
 
 /// A thread whose transactions are refused while another one has the lock. It tries some again, and loses others.
 const ATTEMPTS: &str = "

@@ -36,6 +36,7 @@ mod order;
 mod outcome;
 mod own_dir;
 mod pack;
+mod parts;
 mod postgres_text;
 mod program;
 mod proxy;

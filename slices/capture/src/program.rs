@@ -9,10 +9,6 @@ use std::rc::Rc;
 
 /// Shorter times in the program are left out of a transaction.
 const HOLD_NS_MIN: u64 = 200_000;
-/// Pauses that are this many times the median, and at least this long, are long; and how many there must be.
-const LONG_TIMES: u64 = 10;
-const LONG_NS_MIN: u64 = 20_000_000;
-const LONG_MIN: usize = 3;
 
 /// End of a transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -272,7 +268,7 @@ fn measure(transaction: &mut Transaction, trace: &Trace, shapes: &Shapes) {
     }
 }
 
-/// Transactions of one kind: the same statements in the same order.
+/// Transactions of one kind: the same statements in the same order, about equally often.
 #[derive(Debug, Clone)]
 pub struct Group {
     pub began: Began,
@@ -281,6 +277,8 @@ pub struct Group {
     /// Indexes into the list of transactions; the last attempt of each.
     pub transactions: Vec<usize>,
     pub writes: bool,
+    /// Whether other transactions have the same statements, and execute them many times more or less often.
+    pub is_part: bool,
     /// Transactions whose steps are counted here, and the time in the program before their ends.
     counted: u64,
     end_ns: u64,
@@ -289,9 +287,18 @@ pub struct Group {
 #[derive(Debug, Clone, Copy)]
 pub struct Step {
     pub shape: usize,
-    pub executions: u64,
+    executions: u64,
+    /// Fewest and most executions in one transaction.
+    pub least: u64,
+    pub most: u64,
     /// Time in the program before it, of all that went through it.
     pause_ns: u64,
+}
+
+impl Step {
+    fn new(shape: usize) -> Step {
+        Step { shape, executions: 0, least: u64::MAX, most: 0, pause_ns: 0 }
+    }
 }
 
 impl Group {
@@ -306,44 +313,23 @@ impl Group {
         self.pauses_ns().into_iter().map(|pause_ns| if pause_ns < HOLD_NS_MIN { 0 } else { pause_ns }).collect()
     }
 
-    /// The same work with and without long pauses, if the long ones make most of the time in the program; else `None`. Long are
-    /// rare ones of many times the median, or those of at least the busy timeout. A mean of both would hide the step that keeps
-    /// others waiting.
-    pub fn split(
-        &self,
-        found: &[Transaction],
-        (trace, shapes): (&Trace, &Shapes),
-        busy_timeout_ns: u64,
-    ) -> Option<(Group, Group)> {
-        let mut pauses: Vec<u64> =
-            self.transactions.iter().map(|&i| &found[i]).filter(|t| t.has_succeeded()).map(|t| t.open_ns).collect();
-        pauses.sort_unstable();
-        let most = |from_ns: u64, least: usize| {
-            let (short, long) = pauses.split_at(pauses.partition_point(|pause| *pause < from_ns));
-            let is_most = !short.is_empty() && long.iter().sum::<u64>() > short.iter().sum();
-            (long.len() >= least && is_most && from_ns >= LONG_NS_MIN).then_some(from_ns)
-        };
-        let rare_from_ns = LONG_TIMES * (*pauses.get(pauses.len() / 2)?).max(LONG_NS_MIN / LONG_TIMES);
-        let long_from_ns = most(rare_from_ns, LONG_MIN).or_else(|| most(busy_timeout_ns, 1))?;
-        let of = |is_long: bool| {
-            let steps = self.steps.iter().map(|step| Step { executions: 0, pause_ns: 0, ..*step }).collect();
-            let mut part = Group { steps, transactions: vec![], counted: 0, end_ns: 0, ..self.clone() };
-            for &i in self.transactions.iter().filter(|&&i| (found[i].open_ns >= long_from_ns) == is_long) {
-                part.transactions.push(i);
-                if found[i].has_succeeded() {
-                    let (steps, end_ns) = sequence(&found[i], trace, shapes);
-                    part.count(&steps, end_ns);
-                }
-            }
-            part
-        };
-        Some((of(false), of(true)))
+    /// A part of it, with these transactions.
+    pub fn part(&self, transactions: Vec<usize>, found: &[Transaction], (trace, shapes): (&Trace, &Shapes)) -> Group {
+        let steps = self.steps.iter().map(|step| Step::new(step.shape)).collect();
+        let mut part = Group { steps, transactions, counted: 0, end_ns: 0, ..self.clone() };
+        for i in part.transactions.clone().into_iter().filter(|&i| found[i].has_succeeded()) {
+            let (steps, end_ns) = sequence(&found[i], trace, shapes);
+            part.count(&steps, end_ns);
+        }
+        part
     }
 
     /// Counts the steps of one of its transactions.
     fn count(&mut self, steps: &[Executed], end_ns: u64) {
         for (step, executed) in self.steps.iter_mut().zip(steps) {
-            step.executions += executed.calls.len() as u64;
+            let times = executed.calls.len() as u64;
+            (step.least, step.most) = (step.least.min(times), step.most.max(times));
+            step.executions += times;
             step.pause_ns += executed.pause_ns;
         }
         self.counted += 1;
@@ -394,9 +380,9 @@ pub fn sequence(transaction: &Transaction, trace: &Trace, shapes: &Shapes) -> (V
     (steps, pause_ns)
 }
 
-/// All operations by kind, most frequent first. Attempts followed by another one are not counted. Operations that
-/// never succeeded belong to the kind whose first statements they share.
-pub fn groups(found: &[Transaction], trace: &Trace, shapes: &Shapes) -> Vec<Group> {
+/// All operations by their statements. Attempts followed by another one are not counted. Operations that never succeeded belong
+/// to the kind whose first statements they share.
+pub fn same_statements(found: &[Transaction], trace: &Trace, shapes: &Shapes) -> Vec<Group> {
     let mut groups: Vec<Group> = vec![];
     let mut by_steps: HashMap<(Began, Vec<usize>), usize> = HashMap::new();
     let mut unsuccessful = vec![];
@@ -421,7 +407,6 @@ pub fn groups(found: &[Transaction], trace: &Trace, shapes: &Shapes) -> Vec<Grou
         let group = like.unwrap_or_else(|| enter(&mut groups, &mut by_steps, (transaction, key), (&steps, end_ns)));
         groups[group].transactions.push(i);
     }
-    groups.sort_by_key(|group| std::cmp::Reverse(group.transactions.len()));
     groups
 }
 
@@ -432,9 +417,9 @@ fn enter(
     (steps, end_ns): (&[Executed], u64),
 ) -> usize {
     let group = *by_steps.entry((transaction.began, key)).or_insert_with(|| {
-        let steps = steps.iter().map(|step| Step { shape: step.shape, executions: 0, pause_ns: 0 }).collect();
+        let steps = steps.iter().map(|step| Step::new(step.shape)).collect();
         let began = transaction.began;
-        groups.push(Group { began, steps, transactions: vec![], writes: false, counted: 0, end_ns: 0 });
+        groups.push(Group { began, steps, transactions: vec![], writes: false, is_part: false, counted: 0, end_ns: 0 });
         groups.len() - 1
     });
     let entered = &mut groups[group];

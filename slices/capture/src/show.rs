@@ -31,6 +31,11 @@ fn plural(count: u64, one: &str) -> String {
     if count == 1 { format!("1 {one}") } else { format!("{count} {one}s") }
 }
 
+/// What a table leaves out, with its verb: `1 rarer kind is`.
+fn more(left: usize, one: &str) -> String {
+    format!("{} {}", plural(left as u64, one), if left == 1 { "is" } else { "are" })
+}
+
 /// The document.
 pub fn document(summary: &Summary, sort: Sort) -> Document {
     let values = match summary.values {
@@ -162,7 +167,7 @@ fn transactions(summary: &Summary) -> Section {
     blocks.push(Block::Note(AS_WRITTEN.to_string()));
     let left = summary.transactions.len() - shown.len();
     if left > 0 {
-        blocks.push(Block::Note(format!("{left} rarer kinds are in --json.")));
+        blocks.push(Block::Note(format!("{} in --json.", more(left, "rarer kind"))));
     }
     Section { id: Id::Other("transactions"), title: "Transactions".into(), blocks }
 }
@@ -227,14 +232,21 @@ fn steps(summary: &Summary, kind: &Kind) -> Block {
         let about = if kind.failed > 0 { refused } else { "" };
         return Block::Note(format!("No statement but those that begin and end it.{about}"));
     }
-    let of_times = |times: usize| if times > 1 { format!("{times} times: ") } else { String::new() };
-    let line =
-        |(text, times): &(String, u64)| format!("{}{}", of_times(*times as usize), cut(written(summary, text), SQL));
+    let of_times = |times: u64| if times > 1 { format!("{times} times: ") } else { String::new() };
     let (mut lines, mut rest): (Vec<String>, &[(String, u64)]) = (vec![], &kind.statements);
     while !rest.is_empty() && lines.len() < STEPS {
         let (period, times) = repeated(rest);
-        let all: Vec<String> = rest[..period].iter().map(line).collect();
-        lines.push(of_times(times) + &all.join("; then "));
+        let executions = &kind.executions[kind.statements.len() - rest.len()..][..period * times];
+        let line = |(at, (text, mean)): (usize, &(String, u64))| {
+            let all = || executions.iter().skip(at).step_by(period);
+            let ends =
+                all().map(|one| one[0]).min().zip(all().map(|one| one[1]).max()).filter(|(least, most)| least < most);
+            let of_times =
+                ends.map_or(of_times(*mean), |(least, most)| format!("{least} to {most} times ({mean} in the mean): "));
+            of_times + &cut(written(summary, text), SQL)
+        };
+        let all: Vec<String> = rest[..period].iter().enumerate().map(line).collect();
+        lines.push(of_times(times as u64) + &all.join("; then "));
         rest = &rest[period * times..];
     }
     lines.extend((!rest.is_empty()).then(|| format!("and {} more", rest.len())));
@@ -301,7 +313,7 @@ fn connections(summary: &Summary) -> Section {
     let mut blocks = vec![Block::List(items.take(MOST * 2).collect())];
     let left = summary.connections.len().saturating_sub(MOST * 2);
     if left > 0 {
-        blocks.push(Block::Note(format!("{left} rarer settings are in --json.")));
+        blocks.push(Block::Note(format!("{} in --json.", more(left, "rarer setting"))));
     }
     Section { id: Id::Other("connections"), title: "Connections and their settings".into(), blocks }
 }

@@ -3,7 +3,8 @@
 use crate::attempts::attempts;
 use crate::gaps::note_text;
 use crate::manifest::{self, Content, Manifest};
-use crate::program::{End, Group, Shapes, Transaction, groups};
+use crate::parts::groups;
+use crate::program::{End, Group, Shapes, Transaction};
 use crate::sql::{Does, Shape};
 use crate::statement::{pragma, tokens};
 use crate::trace::{Connection, Trace};
@@ -120,7 +121,9 @@ pub struct Kind {
     pub waited_ns: u64,
     pub in_program_ns: u64,
     pub in_program_with_lock_ns: u64,
+    /// Each with its mean number of executions in a row, and the fewest and most of them.
     pub statements: Vec<(String, u64)>,
+    pub executions: Vec<[u64; 2]>,
 }
 
 /// Connections with equal settings.
@@ -203,12 +206,13 @@ impl<'m> Known<'m> {
         Known { manifest, trace, shapes, transactions, groups }
     }
 
-    /// Whether a group is what a program does when it starts: at most once in each process, and rare in all.
+    /// Whether a group is what a program does when it starts: at most once in each process, and rare in all. A loop that is rarely
+    /// so long is not.
     pub fn is_of_a_start(&self, group: &Group) -> bool {
         const RARE: usize = 100;
         let processes: BTreeSet<u64> = group.transactions.iter().map(|&i| self.transactions[i].who.process).collect();
         let count = group.transactions.len();
-        processes.len() == count && count * RARE <= self.transactions.len()
+        !group.is_part && processes.len() == count && count * RARE <= self.transactions.len()
     }
 
     /// Whether one thread made all transactions of a group, several, and its program has other threads with transactions.
@@ -257,6 +261,7 @@ impl<'m> Known<'m> {
                 .iter()
                 .map(|step| (self.shapes.all[step.shape].text.clone(), group.repeats(step)))
                 .collect(),
+            executions: group.steps.iter().map(|step| [step.least, step.most]).collect(),
         }
     }
 

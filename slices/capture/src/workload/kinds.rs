@@ -4,6 +4,7 @@ use crate::alike::{Alike, folded};
 use crate::attach::{names_one_of, schemas};
 use crate::finding::time;
 use crate::manifest::Content;
+use crate::parts::by_pause;
 use crate::program::{Group, Step};
 use crate::sql::{Does, Shape, tokens};
 use crate::summary::Known;
@@ -64,7 +65,8 @@ pub fn kinds(
         let main = shapes.iter().find(|shape| shape.does == Does::Write).or(shapes.first());
         let verb = main.map_or(String::new(), |shape| shape.text.split(' ').next().unwrap_or_default().to_lowercase());
         let name = plain(&format!("{verb}_{}", main.and_then(|shape| shape.tables.first()).map_or("", |t| t)));
-        let name = free(&kinds, name);
+        let longest = group.steps.iter().map(|step| group.repeats(step)).max().unwrap_or(1);
+        let name = free(&kinds, if group.is_part { format!("{name}_x{longest}") } else { name });
         left_out.extend(add((known, busy_timeout_ns), &mut kinds, name, group));
     }
     for (why, alike) in others {
@@ -141,7 +143,8 @@ fn free(kinds: &[Kind], name: String) -> String {
 
 /// Adds a group under this name, and what has long pauses under another one; then returns a sentence about both.
 fn add((known, busy_timeout_ns): (&Known, u64), kinds: &mut Vec<Kind>, name: String, group: &Group) -> Option<String> {
-    let Some((short, long)) = group.split(&known.transactions, (&known.trace, &known.shapes), busy_timeout_ns) else {
+    let parts = by_pause(group, &known.transactions, (&known.trace, &known.shapes), busy_timeout_ns);
+    let Some((short, long)) = parts else {
         kinds.push(Kind { name, group: group.clone() });
         return None;
     };

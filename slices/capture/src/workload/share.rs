@@ -1,7 +1,8 @@
 //! The share of a capture that its workload covers.
 
 use crate::attempts::attempts;
-use crate::program::{Group, Shapes, Transaction, groups};
+use crate::parts::groups;
+use crate::program::{Group, Shapes, Transaction};
 use crate::trace::Trace;
 use std::path::Path;
 
