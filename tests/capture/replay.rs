@@ -98,6 +98,8 @@ fn tables_of_many_columns_are_compared() {
     let bench = Bench::new();
     let said = capture(&bench, &["--values=full"], &["python3", "-c", WIDE]).exits(0).err;
     assert!(said.contains("What would have helped: "), "a study is made of it: {said}");
+    let study = std::fs::read_to_string(bench.path("taken/study.toml")).expect("written");
+    assert!(study.contains("\ncycle = 361\n"), "drawing 16,384 operations takes long: {study}");
     let (said, outcome) = replayed(&bench);
     assert_eq!((said.code, &outcome["databases"][0]["tables"]), (Some(0), &1.into()), "{said:?}");
     let end = rusqlite::Connection::open(bench.path("taken/end-1.db")).expect("a copy");

@@ -7,8 +7,9 @@ use crate::analysis::Parts;
 use crate::record::parts::{ALONE, StudyRecord};
 use crate::record::store::{Record, RecordWriter};
 use crate::report;
+use crate::source::Source;
 use crate::stats::precision::{Ns, counted};
-use crate::study::model::{Variant, Whole};
+use crate::study::model::{Condition, Study, Variant};
 use crate::study::{Choices, assumed_operation_ns, estimate_left_ns, estimate_ns, kind, until};
 use crate::trial::data::disk::is_full;
 use crate::trial::note::Note;
@@ -17,6 +18,7 @@ use crate::trial::run::{Ending, resume, run as run_session};
 use crate::trial::server::attached::Attached;
 use crate::ui::Progress;
 use crate::units::rate_per_s;
+use crate::workload;
 use anyhow::{Context, Result, anyhow, bail};
 use clap::{Parser, ValueHint};
 use std::collections::BTreeSet;
@@ -88,7 +90,7 @@ pub(super) fn run(args: &RunArgs) -> Result<u8> {
         }
         None => {
             let order = ordered(args)?;
-            progress.say(&expected(&order.whole));
+            progress.say(&expected(&order));
             (order.out.clone(), run_session(&order, &cancelled, &tell))
         }
     };
@@ -140,13 +142,28 @@ pub fn ended(
 }
 
 /// The size of the run, and its estimated time.
-fn expected(whole: &Whole) -> String {
+fn expected(order: &Order) -> String {
+    let whole = &order.whole;
     let parts = if whole.has_parts() { format!(", {}", counted(whole.studies.len(), "part")) } else { String::new() };
-    let estimated_ns = whole.studies.iter().map(estimate_ns).fold(0, u64::saturating_add);
+    let each = whole.studies.iter().zip(&order.workloads);
+    let estimated_ns = each
+        .map(|(study, workload)| estimate_ns(study).saturating_add(tails_ns(study, workload)))
+        .fold(0, u64::saturating_add);
     let most = if whole.studies.iter().any(|study| study.until.is_some()) { "at most " } else { "" };
     let assumed = whole.studies.iter().find_map(assumed_operation_ns);
     let assumed = assumed.map_or(String::new(), |ns| format!(" if an operation takes {} ms", ns / 1_000_000));
     format!("study {}{parts}: {most}about {}{assumed}", whole.name, in_words(estimated_ns))
+}
+
+/// Time after the windows of a study's trials, ns, in which operations come to their ends.
+fn tails_ns(study: &Study, workload: &Source) -> u64 {
+    let Ok(workload) = workload::parse(workload) else { return 0 };
+    let tail_ns = |at: &Condition| {
+        let workload = workload::with_axes(&workload, &at.axes).ok()?;
+        Some(workload::tail_ns(&workload, &study.load.under(&at.axes), at.profile.as_deref()))
+    };
+    let round_ns = study.conditions.iter().filter_map(tail_ns).fold(0, u64::saturating_add);
+    round_ns.saturating_mul(study.contenders.len() as u64).saturating_mul(u64::from(study.rounds))
 }
 
 /// Remaining trials and time of an interrupted run; `None` if it is complete or unreadable (resuming reports that).

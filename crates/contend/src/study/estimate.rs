@@ -23,7 +23,7 @@ const COST_NS: u64 = 300_000_000;
 /// of 0.2 ms; with a slow disk and other writers a commit takes tens of milliseconds.
 const OPERATION_NS: u64 = 2_000_000;
 
-/// Estimated time of a study, ns. It ignores the size of the data and the number of clients in roles.
+/// Estimated time of a study, ns. It ignores the workload: the size of its data, its roles, and the time after a window.
 pub fn estimate_ns(study: &Study) -> u64 {
     let engines: BTreeSet<&str> = study.contenders.iter().map(|contender| contender.engine.as_str()).collect();
     let loading_ns = LOADING_NS * engines.len() as u64;

@@ -240,7 +240,7 @@ impl Workload {
     }
 
     /// The transactions of a role and their weights.
-    fn mix(&self, role: &Role, asked: Option<&str>) -> Result<Mix> {
+    pub(super) fn mix(&self, role: &Role, asked: Option<&str>) -> Result<Mix> {
         let profile = |name: &str| {
             let known = listed_names(self.profiles.keys());
             let mix = self.profiles.get(name).cloned();

@@ -24,6 +24,7 @@ pub mod rows;
 pub mod scenario;
 pub mod secret;
 pub mod sql;
+mod tail;
 pub mod touching;
 mod translate;
 mod words;
@@ -37,6 +38,7 @@ pub use draw::{DrawRequest, Drawn, DrawnRole, DrawnWorker};
 pub use invariant::Invariant;
 pub use model::{Role, Table, TransactionSpec, Translated, Workload};
 pub use sql::without_values;
+pub use tail::tail_ns;
 pub use translate::{Dialect, Dialects, Rewrite, spoken};
 
 use crate::source::library::{Embedded, Library};

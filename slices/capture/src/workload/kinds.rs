@@ -96,8 +96,7 @@ struct Limits<'k> {
 impl Limits<'_> {
     /// Why a group is left out, whose statements have these shapes.
     fn why_not(&self, group: &Group, shapes: &[&Shape]) -> Option<String> {
-        let values = |step: &Step| group.repeats(step) * self.values.get(&step.shape).copied().unwrap_or(0);
-        let count: u64 = group.steps.iter().map(values).sum();
+        let count = values_of(group, &self.values);
         let why = if shapes.is_empty() {
             "it only reads settings"
         } else if shapes.iter().any(|shape| shape.text.contains(';')) {
@@ -120,6 +119,20 @@ impl Limits<'_> {
         };
         Some(why.into())
     }
+}
+
+/// Number of values of an operation, with the most values that a statement of each shape has.
+fn values_of(group: &Group, most: &BTreeMap<usize, u64>) -> u64 {
+    let values = |step: &Step| group.repeats(step) * most.get(&step.shape).copied().unwrap_or(0);
+    group.steps.iter().map(values).sum()
+}
+
+/// The same of all operations in the mean, and at least 1.
+pub fn mean_values(known: &Known, kinds: &[Kind]) -> u64 {
+    let most = values(known);
+    let count = |kind: &Kind| kind.group.transactions.len() as u64;
+    let all: u64 = kinds.iter().map(|kind| count(kind) * values_of(&kind.group, &most)).sum();
+    (all / kinds.iter().map(count).sum::<u64>().max(1)).max(1)
 }
 
 /// The most values that a statement of each shape has in a capture.

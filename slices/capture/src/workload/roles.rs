@@ -148,7 +148,7 @@ impl Role {
     }
 
     /// How many clients it has in all.
-    fn all_clients(&self) -> u64 {
+    pub fn all_clients(&self) -> u64 {
         self.processes * self.clients
     }
 

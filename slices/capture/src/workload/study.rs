@@ -5,11 +5,12 @@ use crate::sql::Does;
 use crate::summary::Known;
 use crate::workload::answers::{LockErrors, Longest, effects, write_more_load, write_server};
 use crate::workload::contenders::{self, CAPTURED, Contender, Settings, contenders, longer_timeout, safer, tier};
-use crate::workload::kinds::Kind;
+use crate::workload::kinds::{Kind, mean_values};
 use crate::workload::roles::{self, MoreLoad, PACES, Role, SHORT};
 use crate::workload::servers::Server;
 use crate::workload::share::Share;
 use crate::workload::tried::{Difference, Differs};
+use contend::study::CYCLE;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
@@ -186,11 +187,22 @@ fn quick_load(longest: Option<&Longest>) -> String {
     format!("window = \"{window_ms}ms\", run_in = \"200ms\"")
 }
 
+/// Operations that are drawn for each client, which then repeats them: fewer if they have many values, because a trial begins when
+/// all are drawn.
+fn cycle(values: u64, clients: u64) -> u32 {
+    const VALUES: u64 = 1 << 19;
+    const LEAST: u64 = 256;
+    let most = (VALUES / values.saturating_mul(clients).max(1)).max(LEAST);
+    u32::try_from(most).unwrap_or(CYCLE).min(CYCLE)
+}
+
 /// `longest_timeout_ms`: of all contenders.
 fn head(of: &Captured, longest_timeout_ms: i64, roles: &[Role]) -> String {
     let Captured { known, share, .. } = of;
     let tier = tier(of.now);
     let drain_s = drain_s(of.longest, longest_timeout_ms);
+    let cycle = cycle(mean_values(known, of.kinds), roles.iter().map(Role::all_clients).sum());
+    let cycle = if cycle < CYCLE { format!("cycle = {cycle}\n") } else { String::new() };
     let command = known.manifest.program();
     let is_damaged = known.trace.damage.is_some();
     let holds = roles::hold(roles);
@@ -203,7 +215,7 @@ fn head(of: &Captured, longest_timeout_ms: i64, roles: &[Role]) -> String {
          question = {}\nworkload = \"workload.toml\"\nkind = \"load\"\nheadline = \"throughput_ops_per_s\"\n\
          baseline = [\"{CAPTURED}\"]\nlimits = [\n  \"The study has {}; `contend capture to-workload` lists the rest, such as triggers.\",\n  \"Values are drawn by generators that were fitted to the capture.\",\n  \
          \"An operation that met a lock is not tried again.\",\n  \"load=captured is the captured mean pause of a client between operations, not a rate: a client that waits sends fewer operations. load=x2 to load=full are shorter pauses.\",\n{}{}{}{}{}{}{}{}  \"The captured settings are {tier}: {}.\",\n]\n\n\
-         [axes]\nload = [{paces}]\n\n[load]\nwindow = \"5s\"\ndrain = \"{drain_s}s\"\n\n\
+         [axes]\nload = [{paces}]\n\n[load]\nwindow = \"5s\"\ndrain = \"{drain_s}s\"\n{cycle}\n\
          [quick]\nrounds = {QUICK_ROUNDS}\naxes = {{ load = [{quick}] }}\nload = {{ {} }}\n\n\
          [[metric]]\nname = \"lock_errors_per_1000\"\nabout = \"operations that failed because the database was locked, per 1,000\"\n\
          value = \"1000 * (conflict + timeout) / planned\"\nper = \"1000\"\nhigher_is_better = false\n\n\
@@ -234,6 +246,12 @@ fn head(of: &Captured, longest_timeout_ms: i64, roles: &[Role]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn fewer_operations_are_drawn_if_they_have_many_values() {
+        assert_eq!([cycle(1, 1), cycle(4, 8)], [CYCLE; 2]);
+        assert_eq!([cycle(190, 1), cycle(190, 10), cycle(1_500, 16)], [2_759, 275, 256]);
+    }
 
     #[test]
     fn what_waits_or_holds_the_lock_at_the_end_of_a_window_ends_in_its_drain() {
