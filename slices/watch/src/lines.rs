@@ -19,6 +19,8 @@ const COLUMNS: usize = 110;
 /// Most writers, and most waiting processes, that such a line names, and the longest name.
 const NAMED_MAX: usize = 4;
 const NAME_CHARS: usize = 20;
+/// Shortest hold at the end that the summary mentions.
+const HELD_NS_MIN: u64 = 1_000_000_000;
 
 /// How much of the log such a line has.
 #[derive(Clone, Copy)]
@@ -171,7 +173,21 @@ fn table(database: &DatabaseView, width: usize) -> String {
         let [held, longest] = [totals.write_ns, totals.write_ns_max].map(time);
         [who, totals.writes.to_string(), held, longest, waited, longest_wait, refused, gave_up]
     }));
-    out + &padded(&rows, width)
+    let held: String = { database.processes.iter() }.map(|row| held_at_end(row, width)).collect();
+    out + &padded(&rows, width) + &held
+}
+
+/// The lock that a process holds at the end, and since when: the figures are about writes and waits, and of a reader they are 0.
+fn held_at_end(row: &Row, width: usize) -> String {
+    let since = row.holds_more().filter(|(_, ns)| *ns >= HELD_NS_MIN);
+    since.map_or(String::new(), |(lock, ns)| {
+        wrapped(
+            &format!("{} ({}) holds `{lock}` at the end, for {}.", row.program, row.pid, time(*ns)),
+            "",
+            "  ",
+            width,
+        )
+    })
 }
 
 /// Rows as text of at most `width` columns: the first column is left-aligned, and wrapped if there is no room; the others are
@@ -286,6 +302,17 @@ mod tests {
             "python3               123456  59.9 s   234 ms       -        -        -        -"
         );
         assert_eq!(lines[2..4], [" import_customers.py", " (4711)"]);
+        let mut held = database(&["app", "reader", "idle", "soon"], 0);
+        let holds = [("read", 93_000), ("open", 93_000), ("read", 900)];
+        for (row, (lock, ms)) in held.processes[1..].iter_mut().zip(holds) {
+            row.holds = Some((lock.to_string(), ms * 1_000_000));
+        }
+        let said = table(&held, 80);
+        assert_eq!(
+            said.lines().skip(7).collect::<Vec<_>>(),
+            ["reader (4712) holds `read` at the end, for 93.0 s."],
+            "{said}"
+        );
         let wide = table(&database(&["python3 import_customers.py"], 0), 100);
         assert!(wide.contains("python3 import_customers.py (4711)  123456  59.9 s"), "{wide}");
     }

@@ -197,7 +197,7 @@ Waits: how long it has been refused the lock.
 Refused: lock calls per second that got no lock. A busy timeout tries again and
 again: one wait is many refused calls, and they are not errors of the program.
 l: longest hold of the write lock, and longest wait (100 columns have them).
-Below a process: its threads (or connections) that have the lock, wait or work.
+Below a process: its threads (or connections) that have a lock, wait or work.
 The strip: who held the write lock, the newest at the right. A dot: no process.
 ~ in a name: a part is left out.
 Up, Down: the finding that is shown in full; f: findings without the table.
@@ -257,7 +257,9 @@ fn style(database: &DatabaseView, pid: u32, colour: bool) -> Style {
 fn processes(frame: &mut Frame<'_>, area: Rect, database: &DatabaseView, shown: &Shown<'_>, choice: &Choice) {
     let mut rows: Vec<&Row> = database.processes.iter().filter(|row| choice.is_shown(row)).collect();
     match choice.sort {
-        Sort::Held => rows.sort_by_key(|row| std::cmp::Reverse(row.write_permille)),
+        Sort::Held => {
+            rows.sort_by_key(|row| std::cmp::Reverse((row.write_permille, row.holds_more().map(|(_, ns)| *ns))))
+        }
         Sort::Waited => rows.sort_by_key(|row| std::cmp::Reverse(row.sums.waits.map(|waits| waits.wait_ns))),
         Sort::Refused => rows.sort_by_key(|row| std::cmp::Reverse(row.sums.waits.map(|waits| waits.refusals))),
         Sort::Process => rows.sort_by_key(|row| row.pid),

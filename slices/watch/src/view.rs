@@ -14,6 +14,9 @@ use std::collections::BTreeMap;
 
 /// Longest statement of a row.
 const STATEMENT_CHARS: usize = 200;
+/// Words for the locks of a connection, and of a reader.
+const OPEN: &str = "open";
+const READ: &str = "read";
 /// Time over which rates are computed.
 const RATE_NS: u64 = 1_000_000_000;
 
@@ -83,8 +86,15 @@ pub struct Row {
     pub sums: Totals,
     /// Statement that its writer, or else any of its threads, executes.
     pub statement: Option<String>,
-    /// Threads (or connections) that have the write lock, wait or execute a statement now; empty if it has one only.
+    /// Threads (or connections) that have a lock, wait or execute a statement now; empty if it has one only.
     pub threads: Vec<ThreadRow>,
+}
+
+impl Row {
+    /// The lock that it holds, more than that of an open connection, and for how long.
+    pub fn holds_more(&self) -> Option<&(String, u64)> {
+        self.holds.as_ref().filter(|(word, _)| word != OPEN)
+    }
 }
 
 /// State of a thread, or of a connection.
@@ -270,7 +280,7 @@ fn rows(watch: &Watch, rates: &Rates, database: usize, is_wal: bool) -> Vec<Row>
             refusals_per_s: sees_refusals.then(|| per_s(part.refusals)),
             write_permille: (1000 * part.write_ns / ns).min(1000),
             statement: statement.map(|sql| words::one_line(sql, STATEMENT_CHARS)),
-            threads: threads(watch, database, pid, is_wal),
+            threads: threads(timeline, (database, pid), is_wal, &|tid| watch.processes().thread_name(tid)),
             sums: Totals {
                 writes: sums.writes,
                 write_ns: sums.write_ns,
@@ -289,16 +299,24 @@ fn rows(watch: &Watch, rates: &Rates, database: usize, is_wal: bool) -> Vec<Row>
     rows
 }
 
-fn threads(watch: &Watch, database: usize, pid: u32, is_wal: bool) -> Vec<ThreadRow> {
-    let timeline = &watch.timeline;
+fn threads<'n>(
+    timeline: &Timeline,
+    (database, pid): (usize, u32),
+    is_wal: bool,
+    name: &dyn Fn(u32) -> Option<&'n str>,
+) -> Vec<ThreadRow> {
     let mut found: BTreeMap<u32, ThreadRow> = BTreeMap::new();
     let mut row = |tid: u32, change: &dyn Fn(&mut ThreadRow)| {
-        let name = || watch.processes().thread_name(tid).map(str::to_string);
+        let name = || name(tid).map(str::to_string);
         let new = || ThreadRow { tid, name: name(), holds: None, waits_ns: None, statement: None };
         change(found.entry(tid).or_insert_with(new));
     };
-    let is_its = |hold: &&Hold| hold.database == database && hold.who.pid == pid && hold.lock.is_writers();
-    for hold in timeline.held().filter(is_its) {
+    let is_shown =
+        |hold: &Hold| hold.lock.is_writers() || in_words(hold, is_wal) == READ && timeline.is_one_reader(hold);
+    let is_its = |hold: &&Hold| hold.database == database && hold.who.pid == pid && is_shown(hold);
+    let mut held: Vec<&Hold> = timeline.held().filter(is_its).collect();
+    held.sort_by_key(|hold| strength(hold, is_wal));
+    for hold in held {
         row(hold.who.tid, &|row| row.holds = Some((in_words(hold, is_wal), hold.ns(timeline.now_ns))));
     }
     for wait in timeline.waiting().filter(|wait| wait.database == database && wait.who.pid == pid) {
@@ -320,9 +338,9 @@ fn in_words(hold: &Hold, is_wal: bool) -> String {
         Lock::Pending => "pending",
         Lock::Checkpoint => "checkpoint",
         Lock::Recover => "recover",
-        Lock::Shared if is_wal => "open",
-        Lock::Read(_) | Lock::Shared => "read",
-        Lock::Connected => "open",
+        Lock::Shared if is_wal => OPEN,
+        Lock::Read(_) | Lock::Shared => READ,
+        Lock::Connected => OPEN,
     }
     .to_string()
 }
@@ -373,5 +391,30 @@ mod tests {
         }
         assert_eq!(longest_wait_ns(&timeline, 0, 7), Some(2_000_000_000));
         assert_eq!((longest_wait_ns(&timeline, 1, 7), longest_wait_ns(&timeline, 0, 8)), (None, None));
+    }
+
+    /// It executes nothing; another thread of its process has written since.
+    #[test]
+    fn a_thread_that_only_keeps_a_snapshot_open_has_a_row() {
+        let (reader, writer) = (Who { pid: 7, tid: 72 }, Who { pid: 7, tid: 71 });
+        let mut timeline = Timeline::new(1, true);
+        timeline.visible.insert(7, 0);
+        let lock = |lock, change| What::Lock { database: 0, lock, change };
+        let call = |sql: &str| What::StepBegins { statement: 1, sql: Some(sql.to_string()) };
+        for (ms, who, what) in [
+            (10, reader, call("SELECT v FROM t")),
+            (11, reader, lock(Lock::Read(1), Change::Taken(Mode::Shared))),
+            (12, reader, What::StepEnds { code: 100 }),
+            (20, writer, call("BEGIN IMMEDIATE")),
+            (21, writer, lock(Lock::WalWrite, Change::Taken(Mode::Alone))),
+            (22, writer, What::StepEnds { code: 101 }),
+            (3_011, writer, lock(Lock::WalWrite, Change::Released)),
+        ] {
+            timeline.apply(&Event { at_ns: ms * 1_000_000, who, what });
+        }
+        let rows = threads(&timeline, (0, 7), true, &|_| Some("reports"));
+        let holds = Some((READ.to_string(), 3_000_000_000));
+        let row = ThreadRow { tid: 72, name: Some("reports".to_string()), holds, waits_ns: None, statement: None };
+        assert_eq!(rows, [row]);
     }
 }
