@@ -156,11 +156,11 @@ impl Instance {
             if new.is_empty() {
                 return;
             }
+            // In one write, because each waits for all processors.
+            let list = new.iter().map(|thread| thread.to_string_lossy()).collect::<Vec<_>>().join(" ");
+            let _ = append(&self.calls.join("set_event_pid"), &list);
             // A thread that was not added yet may have created another one.
-            for thread in new {
-                let _ = append(&self.calls.join("set_event_pid"), &thread.to_string_lossy());
-                added.insert(thread);
-            }
+            added.extend(new);
         }
     }
 
@@ -238,11 +238,14 @@ impl Drop for Instance {
 /// Removes the instances and probes of a process, alive or dead.
 pub fn remove(root: &Path, group: &str) {
     let dirs = ["", CALLS].map(|end| root.join("instances").join(format!("{group}{end}")));
-    // An enabled event keeps its probe in use. Missing files are not errors.
-    for dir in &dirs {
-        let _ = fs::write(dir.join("events/enable"), "0");
+    let own: Vec<String> = probes(root).into_iter().filter(|probe| group_of(probe) == group).collect();
+    // An enabled event keeps its probe in use. One after the other, because each waits for all processors, and other watches wait
+    // for as long as one write takes. Missing files are not errors.
+    let events = own.iter().map(|probe| dirs[1].join("events").join(probe));
+    for events in events.chain(dirs.iter().map(|dir| dir.join("events"))) {
+        let _ = fs::write(events.join("enable"), "0");
     }
-    for probe in probes(root).into_iter().filter(|probe| group_of(probe) == group) {
+    for probe in own {
         at_once_or_soon(|| {
             let removed = append(&root.join("uprobe_events"), &format!("-:{probe}"));
             // Another process may have removed it.
