@@ -59,6 +59,37 @@ fn events_that_were_lost_are_counted_and_make_no_finding() {
     assert_eq!(last["findings"], Value::Array(vec![]), "{last}");
 }
 
+/// With statements their events are lost first; without, only lock calls are.
+#[test]
+fn a_lock_that_lasts_while_events_are_lost_is_held_since_it_was_taken() {
+    if !may_trace("lost events") {
+        return;
+    }
+    for further in [&[][..], &["--no-sql"]] {
+        let dir = place();
+        let programs = ["idle_in_transaction", "busy_reader"].map(|name| Program::start(dir.path(), name, 60));
+        let [idle, busy] = programs.each_ref().map(|program| program.database.display().to_string());
+        let args = [&[idle.as_str(), &busy, "--json-line", "--for", "10s"], further].concat();
+        let (mut child, mut lines) = watching(&args);
+        // When it was taken, in seconds since the watch began.
+        let taken_s = |line: &Value| {
+            let rows = line["databases"].as_array()?.iter().filter_map(|database| database["processes"].as_array());
+            let held = rows.flatten().map(|row| &row["holds"]).find(|holds| holds[0] == "write")?;
+            let held_ns = held[1].as_f64()?;
+            Some(line["at_s"].as_f64()? - held_ns / 1e9)
+        };
+        let before = lines.by_ref().find_map(|line| taken_s(&json(Some(line)))).expect("it holds the lock");
+        signal("-STOP", child.id());
+        wait_for("events to be lost", || overwritten(child.id()) > 2_000);
+        signal("-CONT", child.id());
+        let last = json(lines.last());
+        child.wait().expect("it ends");
+        assert!(last["lost_events"].as_u64() > Some(1_000), "{last}");
+        let after = taken_s(&last).unwrap_or_else(|| panic!("it holds the lock: {last}"));
+        assert!((after - before).abs() < 0.1, "{before} {after} {further:?}");
+    }
+}
+
 #[test]
 fn a_process_that_ends_holds_nothing_any_more_and_what_it_held_stays_a_finding() {
     if !may_trace("a process that ends") {

@@ -198,20 +198,6 @@ fn a_process_that_writes_without_any_visible_call_is_refused_by_its_lock_calls()
     assert_eq!(found(false, false), [], "nothing shows that it executes statements");
 }
 
-/// The kernel's buffer drops the newest events: those that are kept happened before the locks that are read.
-#[test]
-fn after_events_were_lost_the_locks_are_those_that_are_held_now() {
-    let mut watched = Watched::new();
-    watched.begins_to_write(100, ONE);
-    let taken = What::Lock { database: 0, lock: Lock::Reserved, change: Change::Taken(Mode::Alone) };
-    let held = [Event { at_ns: 2 * SECOND, who: Who { pid: 8, tid: 8 }, what: taken }];
-    watched.timeline.set_held(&held);
-    let held: Vec<(u32, Lock)> = watched.timeline.held().map(|hold| (hold.who.pid, hold.lock)).collect();
-    assert_eq!(held, [(8, Lock::Reserved)]);
-    assert!(watched.timeline.threads.is_empty(), "which thread has it is unknown");
-    assert_eq!(watched.found(9_000), []);
-}
-
 #[test]
 fn a_refusal_by_another_database_is_none_of_a_watched_one() {
     let found = |uses_others: bool, is_known: bool| {

@@ -324,11 +324,11 @@ fn a_commit_that_waited_before_the_watch_is_no_long_transaction() {
         let held = |lock, mode| Event {
             at_ns: 0,
             who: ONE,
-            what: What::Lock { database: 0, lock, change: Change::Held(mode) },
+            what: What::Lock { database: 0, lock, change: Change::Taken(mode) },
         };
         let mut all = vec![held(Lock::Reserved, Mode::Alone), held(Lock::Shared, Mode::Shared)];
         all.extend(waits.then(|| held(Lock::Pending, Mode::Alone)));
-        watched.timeline.set_held(&all);
+        crate::lost::found_held(&mut watched.timeline, &all);
         (100..2_400).step_by(100).for_each(|at_ms| watched.is_refused_the_file(at_ms));
         let found = watched.found(2_400);
         found.iter().any(|finding| matches!(finding.case.kind, Kind::LongTransaction { .. }))

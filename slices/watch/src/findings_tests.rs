@@ -9,6 +9,8 @@ use contend::engine::wal::Log;
 
 #[path = "findings_cause_tests.rs"]
 mod causes;
+#[path = "findings_lost_tests.rs"]
+mod lost;
 #[path = "findings_opens_tests.rs"]
 mod opens;
 #[path = "findings_readers_tests.rs"]
@@ -394,7 +396,7 @@ fn of_a_wait_a_process_has_caused_what_it_held() {
 /// Samples of a log, one a second.
 fn log(frames: &[u32]) -> Vec<Sample> {
     let sample = |(at_s, &frames): (usize, &u32)| {
-        let log = Log { page_bytes: 4096, frames, copied: frames / 2, read_marks: [None; 5] };
+        let log = Log { page_bytes: 4096, commits: 1, frames, copied: frames / 2, read_marks: [None; 5] };
         let state = State { log_bytes: u64::from(frames) * 4_120, log: Some(log), ..State::default() };
         Sample { at_ns: SECOND * (1 + at_s as u64), state }
     };

@@ -30,8 +30,11 @@ pub struct Hold {
     pub to_ns: Option<u64>,
     /// Time for which this thread executed statements.
     pub statement_ns: u64,
-    /// Time in which this thread may have executed a statement that had begun before its calls were visible.
+    /// Time in which this thread may have executed a statement that had begun before its calls were visible, or while events
+    /// were lost.
     pub unseen_ns: u64,
+    /// Length, without that time, when events were last lost.
+    pub seen_ns: u64,
     /// Time for which this thread synced files.
     pub sync_ns: u64,
     pub syncs: u32,
@@ -134,6 +137,7 @@ impl Hold {
             to_ns: None,
             statement_ns: 0,
             unseen_ns: 0,
+            seen_ns: 0,
             sync_ns: 0,
             syncs: 0,
             gap: Gap::default(),
@@ -160,7 +164,7 @@ impl Hold {
     pub fn count_gap(&mut self, thread: &Thread, after: Option<&str>, at_ns: u64, free_ns: Option<u64>) {
         let since_ns = free_ns.unwrap_or(at_ns).max(self.from_ns);
         if thread.last_end_ns == 0 {
-            self.unseen_ns = since_ns - self.from_ns;
+            self.is_unseen_until(since_ns);
         }
         let ns = at_ns.saturating_sub(since_ns);
         let mut in_gap = std::mem::take(&mut self.in_gap);
@@ -173,6 +177,27 @@ impl Hold {
             let (before, after) = (thread.last_sql.clone(), after.map(str::to_string));
             self.gap = Gap { ns, tid: self.who.tid, before, after };
         }
+    }
+
+    /// What its thread has executed up to now is unknown: since it began, or since events were lost.
+    pub fn is_unseen_until(&mut self, at_ns: u64) {
+        self.unseen_ns = at_ns.saturating_sub(self.from_ns).saturating_sub(self.seen_ns);
+    }
+
+    /// Counts what its thread does at this time: a statement, or something unknown.
+    pub fn count_present(&mut self, thread: Option<&Thread>, at_ns: u64) {
+        if let Some(call) = thread.and_then(|thread| thread.calls.first()) {
+            let part = at_ns.saturating_sub(call.from_ns.max(self.from_ns));
+            self.count_statement(part, call.sql.as_deref());
+        } else if thread.is_none_or(|thread| thread.last_end_ns == 0) {
+            self.is_unseen_until(at_ns);
+        }
+    }
+
+    /// Events were lost from this time on. A pause that had not ended then may have.
+    pub fn is_lost_at(&mut self, at_ns: u64) {
+        self.in_gap = KeptOut::default();
+        self.seen_ns = at_ns.saturating_sub(self.from_ns).saturating_sub(self.unseen_ns);
     }
 
     /// Adds the time of a statement during the hold.

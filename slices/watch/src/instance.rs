@@ -104,7 +104,7 @@ impl Instance {
         }
         // Threads and processes created by traced ones are traced too.
         write(&made.calls, "options/event-fork", "1")?;
-        for processor in made.processors()? {
+        for processor in [processors(&made.dir)?, processors(&made.calls)?].concat() {
             let path = processor.join("trace_pipe_raw");
             let pipe = OpenOptions::new().read(true).custom_flags(nonblocking()).open(&path);
             made.pipes.push(pipe.with_context(|| format!("cannot open {}", path.display()))?);
@@ -204,23 +204,23 @@ impl Instance {
         Ok(may_have_lost)
     }
 
-    /// Number of events lost because a buffer was full.
-    pub fn lost(&self) -> u64 {
-        let stats = self.processors().unwrap_or_default().into_iter().map(|dir| dir.join("stats"));
-        let texts: Vec<String> = stats.filter_map(|path| fs::read_to_string(path).ok()).collect();
-        let counts = texts.iter().flat_map(|text| text.lines());
-        let lost = counts.filter_map(|line| line.strip_prefix("overrun:").or(line.strip_prefix("dropped events:")));
-        lost.filter_map(|count| count.trim().parse::<u64>().ok()).sum()
+    /// Numbers of events lost because a buffer was full: of the kernel's events, and of calls.
+    pub fn lost(&self) -> [u64; 2] {
+        [&self.dir, &self.calls].map(|dir| {
+            let stats = processors(dir).unwrap_or_default().into_iter().map(|dir| dir.join("stats"));
+            let texts: Vec<String> = stats.filter_map(|path| fs::read_to_string(path).ok()).collect();
+            let counts = texts.iter().flat_map(|text| text.lines());
+            let lost = counts.filter_map(|line| line.strip_prefix("overrun:").or(line.strip_prefix("dropped events:")));
+            lost.filter_map(|count| count.trim().parse::<u64>().ok()).sum()
+        })
     }
+}
 
-    fn processors(&self) -> Result<Vec<PathBuf>> {
-        let mut found = vec![];
-        for dir in [&self.dir, &self.calls].map(|dir| dir.join("per_cpu")) {
-            let entries = fs::read_dir(&dir).with_context(|| format!("cannot read {}", dir.display()))?;
-            found.extend(entries.flatten().map(|entry| entry.path()));
-        }
-        Ok(found)
-    }
+/// The directories of an instance's buffers, one for each processor.
+fn processors(instance: &Path) -> Result<Vec<PathBuf>> {
+    let dir = instance.join("per_cpu");
+    let entries = fs::read_dir(&dir).with_context(|| format!("cannot read {}", dir.display()))?;
+    Ok(entries.flatten().map(|entry| entry.path()).collect())
 }
 
 fn write(dir: &Path, file: &str, text: &str) -> Result<()> {

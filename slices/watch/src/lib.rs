@@ -22,6 +22,7 @@ mod journal;
 mod late;
 mod lines;
 pub mod lock;
+mod lost;
 mod missing;
 mod moment;
 mod named;

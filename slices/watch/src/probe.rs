@@ -8,6 +8,7 @@
 use crate::event::{CHECKPOINT_CALL, What};
 use crate::pclntab;
 use crate::process::Mapped;
+use crate::target::FileId;
 use crate::text::STATEMENT_BYTES;
 use anyhow::{Context, Result, ensure};
 use gimli::UnwindSection;
@@ -116,6 +117,19 @@ pub struct Probe {
     /// Offset in the file.
     offset: u64,
     of_go: bool,
+}
+
+/// A program or library with probes.
+pub struct Probed {
+    /// Its path may lead through a process that has ended since.
+    pub id: FileId,
+    pub mapped: Mapped,
+    pub probes: Vec<Probe>,
+}
+
+/// Whether one of these files has probes.
+pub fn has_probes(probed: &[Probed], files: &[FileId]) -> bool {
+    probed.iter().any(|probed| files.contains(&probed.id))
 }
 
 /// Section that every Go program has.

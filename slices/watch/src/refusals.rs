@@ -279,12 +279,11 @@ impl Timeline {
         self.end_wait((database, who), End::GaveUp);
     }
 
-    /// A call has ended that began before its process's statements were visible.
+    /// A call has ended that began before its process's statements were visible, or while events were lost.
     pub(crate) fn ended_unseen(&mut self, who: Who, at_ns: u64) {
-        self.threads.entry(who).or_default().last_end_ns = at_ns;
-        for hold in self.held.values_mut().filter(|hold| hold.who == who && hold.statement_ns == 0) {
-            hold.unseen_ns = at_ns.saturating_sub(hold.from_ns);
-        }
+        let before_ns = std::mem::replace(&mut self.threads.entry(who).or_default().last_end_ns, at_ns);
+        let is_its = |hold: &&mut Hold| hold.who == who && (before_ns == 0 || hold.statement_ns == 0);
+        self.held.values_mut().filter(is_its).for_each(|hold| hold.is_unseen_until(at_ns));
     }
 
     /// Since when a connection that executes no visible statement is known to execute none. `None` if it may execute one that
@@ -295,7 +294,7 @@ impl Timeline {
         if end_ns > 0 {
             return Some(end_ns.max(self.from_ns));
         }
-        let is_new = self.visible.get(&who.pid).is_some_and(|visible_ns| *visible_ns > self.from_ns);
+        let is_new = self.visible.get(&who.pid).is_some_and(|visible_ns| *visible_ns > self.from_ns.max(self.lost_ns));
         let is_idle = is_new && self.processor_ns.contains_key(&who.pid) && !self.may_work_unseen(who.pid);
         is_idle.then(|| self.visible_ns(who.pid).max(waited_ns))
     }

@@ -32,7 +32,7 @@ pub struct Timeline {
     /// Locks held now, by database, process and lock.
     pub(crate) held: BTreeMap<(usize, u32, Lock), Hold>,
     /// Of these the release of the holder before is still to be reported.
-    overtaken: BTreeSet<(usize, u32, Lock)>,
+    pub(crate) overtaken: BTreeSet<(usize, u32, Lock)>,
     pub(crate) waiting: BTreeMap<(usize, Who), Wait>,
     pub(crate) threads: HashMap<Who, Thread>,
     /// Ended holds of write, checkpoint and read locks; oldest first.
@@ -46,6 +46,8 @@ pub struct Timeline {
     ended_before: u64,
     /// When waits were last looked at.
     looked_ns: u64,
+    /// Until when events were last lost.
+    pub(crate) lost_ns: u64,
     /// Whether any statements are visible.
     pub sees_statements: bool,
     /// Whether waits and refusals are visible.
@@ -107,10 +109,7 @@ impl Timeline {
         let mut hold = hold.clone();
         hold.checkpoint_ns = self.checkpoint_ns(&hold, self.now_ns);
         hold.drain_ns += self.drain_ns(&hold, self.now_ns);
-        if let Some(call) = self.threads.get(&hold.who).and_then(|thread| thread.calls.first()) {
-            let part = self.now_ns.saturating_sub(call.from_ns.max(hold.from_ns));
-            hold.count_statement(part, call.sql.as_deref());
-        }
+        hold.count_present(self.threads.get(&hold.who), self.now_ns);
         hold
     }
 
@@ -134,7 +133,7 @@ impl Timeline {
     pub fn is_one_reader(&self, hold: &Hold) -> bool {
         let was_free = || self.threads.get(&hold.who).is_none_or(|thread| thread.free_ns > hold.from_ns);
         let is_only = || self.threads.keys().filter(|who| who.pid == hold.who.pid).count() <= 1;
-        let is_one = if hold.from_ns > self.from_ns { !was_free() } else { is_only() };
+        let is_one = if hold.from_ns > self.from_ns.max(self.lost_ns) { !was_free() } else { is_only() };
         is_one && self.visible.contains_key(&hold.who.pid)
     }
 
@@ -189,9 +188,9 @@ impl Timeline {
         Some((end_ns.max(visible_ns), last.and_then(|thread| thread.last_sql.clone())))
     }
 
-    /// Time from which the statements of a process are visible, if they are.
+    /// Time from which the statements of a process are visible without a gap, if they are.
     pub fn visible_ns(&self, pid: u32) -> u64 {
-        self.visible.get(&pid).copied().unwrap_or(0).max(self.from_ns)
+        self.visible.get(&pid).copied().unwrap_or(0).max(self.from_ns).max(self.lost_ns)
     }
 
     /// Whether a process that has had a lock since before its statements were visible may execute one that began before,
@@ -277,16 +276,6 @@ impl Timeline {
             self.released(database, Who { pid, tid: pid }, lock, at_ns);
         }
         self.threads.retain(|who, _| who.pid != pid);
-    }
-
-    /// Sets the locks that are held now, as read from `/proc/locks`: at the beginning, and after events were lost. The
-    /// state of threads is unknown then, and which of them has a lock.
-    pub fn set_held(&mut self, held: &[Event]) {
-        self.waiting.clear();
-        self.held.clear();
-        self.overtaken.clear();
-        held.iter().for_each(|event| self.apply(&event.clone().found()));
-        self.threads.clear();
     }
 
     /// Removes what ended before this time, to bound the memory of a long watch, and of very many reads all but the latest:
@@ -390,7 +379,7 @@ impl Timeline {
         }
     }
 
-    fn released(&mut self, database: usize, who: Who, lock: Lock, at_ns: u64) {
+    pub(crate) fn released(&mut self, database: usize, who: Who, lock: Lock, at_ns: u64) {
         self.given_up_commit((database, who.pid, lock));
         self.reads_alone(database, who.pid, lock, None);
         let Some(mut hold) = self.held.remove(&(database, who.pid, lock)) else { return };

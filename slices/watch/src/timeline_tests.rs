@@ -1,6 +1,7 @@
 //! Locks that were found held, and not seen to be taken.
 
 use super::*;
+use crate::lost::found_held;
 
 const MS: u64 = 1_000_000;
 /// A lock in `/proc/locks` has no known thread.
@@ -20,7 +21,7 @@ fn a_lock_that_was_found_held_ends_with_its_release() {
         let mut timeline = Timeline::new(MS, true);
         let found = write(100, FOUND, Change::Taken(Mode::Alone));
         match is_at_beginning {
-            true => timeline.set_held(&[found]),
+            true => found_held(&mut timeline, &[found]),
             false => timeline.apply(&found.found()),
         }
         assert!(timeline.held().all(|hold| hold.began_before));
@@ -42,7 +43,7 @@ fn a_lock_that_was_found_held_is_no_new_connection() {
         let who = Who { pid: 8, tid: 8 };
         lock(50, who, of, Change::Taken(Mode::Alone))
     });
-    timeline.set_held(&[found, alone].concat());
+    found_held(&mut timeline, &[found, alone].concat());
     let sums = |pid| timeline.sums.get(&(0, pid)).cloned().unwrap_or_default();
     assert_eq!((sums(7).connects, sums(8)), (1, Sums::default()));
     let shared = timeline.held().find(|hold| hold.who.pid == 7 && hold.lock == Lock::Shared).expect("held");

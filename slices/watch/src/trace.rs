@@ -9,7 +9,7 @@ use crate::lock::{Change, File, Lock};
 use crate::missing::Missing;
 use crate::others::{Changed, Others};
 use crate::page::{self, Format, LockFields};
-use crate::probe::{self, Kind, Probe, UTF16_FIELDS};
+use crate::probe::{self, Kind, Probed, UTF16_FIELDS, has_probes};
 use crate::process::{self, Mapped, Processes, has_open, is_alive, is_younger, mapped, named_file, that_have_open};
 use crate::sampled::Sampled;
 use crate::sync::{self, Synced, Syncs};
@@ -50,14 +50,6 @@ enum SyncSource {
     Calls,
 }
 
-/// A program or library with probes.
-struct Probed {
-    /// Its path may lead through a process that has ended since.
-    id: FileId,
-    mapped: Mapped,
-    probes: Vec<Probe>,
-}
-
 /// The tracing source.
 pub struct Trace {
     instance: Instance,
@@ -84,7 +76,7 @@ pub struct Trace {
     visible: HashMap<u32, u64>,
     /// When tracing began, in the time of [`process::boot_ns`].
     began_boot_ns: u64,
-    lost: u64,
+    lost: [u64; 2],
     looked_for_ended_ns: u64,
     missing: Missing,
 }
@@ -113,7 +105,7 @@ impl Trace {
             users: Users::default(),
             visible: HashMap::new(),
             began_boot_ns: process::boot_ns(),
-            lost: 0,
+            lost: [0; 2],
             looked_for_ended_ns: 0,
             missing: Missing::default(),
             instance,
@@ -148,9 +140,17 @@ impl Trace {
         self.missing.sentences()
     }
 
-    /// Number of events lost so far because a buffer was full.
-    pub fn lost(&self) -> u64 {
+    /// Numbers of events lost so far because a buffer was full: of the kernel's events, such as lock calls, and of calls.
+    pub fn lost(&self) -> [u64; 2] {
         self.lost
+    }
+
+    /// Events were lost before the latest that [`Trace::poll`] has returned; with `are_locks`, also lock calls.
+    pub fn events_were_lost(&mut self, are_locks: bool) {
+        self.connections.events_were_lost();
+        if are_locks {
+            self.syncs = Syncs::default();
+        }
     }
 
     /// Events in order. `now_ns` is CLOCK_MONOTONIC; `all` includes events whose order is not yet certain.
@@ -184,9 +184,8 @@ impl Trace {
         });
         let lost = self.users.without_a_known_log(until_ns, |at| self.databases[at].is_wal());
         lost.into_iter().for_each(|(pid, at)| self.missing.add_writes(pid, &self.processes, Some(&self.databases[at])));
-        if (all || may_have_lost) && std::mem::replace(&mut self.lost, self.instance.lost()) < self.lost {
-            self.connections.events_were_lost();
-            self.syncs = Syncs::default();
+        if all || may_have_lost {
+            self.lost = self.instance.lost();
         }
         self.young.sort_by_key(|(event, _)| event.at_ns);
         let count = self.young.partition_point(|(event, _)| event.at_ns <= settled_ns);
@@ -196,15 +195,13 @@ impl Trace {
     /// Removes the state of ended processes, whose numbers may be reused. Sums stay.
     fn forget_ended(&mut self, now_ns: u64) {
         let ended: HashSet<u32> = self.processes.look_for_ended().into_iter().collect();
-        if !ended.is_empty() {
-            for pid in ended.iter().copied() {
-                self.texts.forget(pid);
-                self.visible.remove(&pid);
-                self.add(Event { at_ns: now_ns, who: Who { pid, tid: pid }, what: What::Replaced });
-            }
-            self.users.forget(&ended);
-            self.others.forget(&ended);
+        for pid in ended.iter().copied() {
+            self.texts.forget(pid);
+            self.visible.remove(&pid);
+            self.add(Event { at_ns: now_ns, who: Who { pid, tid: pid }, what: What::Replaced });
         }
+        self.users.forget(&ended);
+        self.others.forget(&ended);
     }
 
     /// Excludes processes that lock only other files. Of one that has opened a watched database since, the locks that it
@@ -259,7 +256,7 @@ impl Trace {
     }
 
     /// Registers a process that uses a database: its name, and its programs and libraries. Returns whether it is new.
-    fn meet(&mut self, pid: u32, tid: u32) -> bool {
+    pub fn meet(&mut self, pid: u32, tid: u32) -> bool {
         let is_new = self.processes.note(pid, tid);
         if is_new {
             self.look_into(pid);
@@ -488,11 +485,6 @@ impl Trace {
         };
         self.young.push((Event { at_ns, who, what }, caller));
     }
-}
-
-/// Whether one of these files has probes.
-fn has_probes(probed: &[Probed], files: &[FileId]) -> bool {
-    probed.iter().any(|probed| files.contains(&probed.id))
 }
 
 #[cfg(test)]

@@ -3,7 +3,9 @@
 use crate::event::{Event, What};
 use crate::finding::Finding;
 use crate::findings::findings;
+use crate::hold::Hold;
 use crate::instance;
+use crate::lost::{self, Loss};
 use crate::missing;
 use crate::moment::Worst;
 use crate::process::{Processes, databases_of, descriptors, forked_with, is_alive, processor_ns};
@@ -107,7 +109,7 @@ pub struct Watch {
     pub depth: Depth,
     /// Why a greater depth is not available.
     pub no_deeper: Option<Limit>,
-    lost_before: u64,
+    lost_before: [u64; 2],
     /// Processes with locks that were found dead, and when.
     dead: HashMap<u32, u64>,
     /// When open connections were last counted.
@@ -154,14 +156,14 @@ impl Watch {
             worst: Worst::default(),
             depth,
             no_deeper,
-            lost_before: 0,
+            lost_before: [0; 2],
             dead: HashMap::new(),
             counted_open_ns: 0,
             silent: vec![],
             looked_for_others: HashMap::new(),
             processor_before: HashMap::new(),
         };
-        watch.timeline.set_held(&held);
+        lost::found_held(&mut watch.timeline, &held);
         // Events arrive while probes are placed. They set the initial state, and are not counted.
         watch.poll(false)?;
         let placed_ns = now_ns();
@@ -170,10 +172,14 @@ impl Watch {
         watch.timeline.begin(placed_ns.max(watch.timeline.now_ns));
         watch.began = now_utc();
         watch.worst = Worst::default();
-        let holders = watch.timeline.held().filter(|hold| hold.lock.is_writers()).map(|hold| hold.who.pid);
-        let holders: Vec<u32> = holders.collect();
-        watch.processor_before.extend(holders.into_iter().map(|pid| (pid, processor_ns(pid))));
+        watch.note_holders();
         Ok(watch)
+    }
+
+    /// Notes the processor time of processes with a write lock: which statements they execute is unknown.
+    fn note_holders(&mut self) {
+        let holders = self.timeline.held().filter(|hold| hold.lock.is_writers()).map(|hold| hold.who.pid);
+        self.processor_before.extend(holders.map(|pid| (pid, processor_ns(pid))));
     }
 
     pub fn databases(&self) -> &[Database] {
@@ -195,14 +201,12 @@ impl Watch {
     /// # Errors
     /// The source cannot be read.
     pub fn poll(&mut self, all: bool) -> Result<Vec<Event>> {
-        let now_ns = now_ns();
+        let (now_ns, followed_ns) = (now_ns(), self.timeline.now_ns);
         let mut events = self.read(now_ns, all)?;
-        let lost = self.lost();
-        let are_lost = lost > self.lost_before;
+        let are_lost = self.lost_of_each() != self.lost_before;
         if are_lost {
             // The buffer keeps the oldest events: all of them happened before the locks that are read next.
             events.extend(self.read(now_ns, true)?);
-            self.lost_before = self.lost();
         }
         if let Source::Trace(trace) = &self.source
             && self.timeline.visible != *trace.visible()
@@ -214,8 +218,7 @@ impl Watch {
         self.look_for_others(&events, now_ns);
         events.iter().for_each(|event| self.timeline.apply(event));
         if are_lost {
-            let held = Sampled::new(self.databases().to_vec()).poll(now_ns)?;
-            self.timeline.set_held(&held);
+            self.follow_again(followed_ns, now_ns)?;
         }
         // Time advances on databases without events too.
         self.timeline.advance(if all { now_ns } else { now_ns.saturating_sub(SETTLED_NS) });
@@ -230,6 +233,30 @@ impl Watch {
         self.sample(now_ns);
         self.timeline.forget_before(now_ns.saturating_sub(KEPT_NS));
         Ok(events)
+    }
+
+    /// Events were lost after `from_ns`: reads again what can be read in this poll, which began at `poll_ns`.
+    fn follow_again(&mut self, from_ns: u64, poll_ns: u64) -> Result<()> {
+        let (loss, counts) = (Loss { from_ns, to_ns: now_ns() }, self.lost_of_each());
+        let are_locks = std::mem::replace(&mut self.lost_before, counts)[0] < counts[0];
+        if let Source::Trace(trace) = &mut self.source {
+            trace.events_were_lost(are_locks);
+        }
+        lost::calls_were_lost(&mut self.timeline, loss);
+        if are_locks {
+            let held = Sampled::new(self.databases().to_vec()).poll(poll_ns)?;
+            if let Source::Trace(trace) = &mut self.source {
+                held.iter().for_each(|event| _ = trace.meet(event.who.pid, event.who.tid));
+            }
+            let now: Vec<_> = self.databases().iter().map(Database::state).collect();
+            let lasts = |hold: &Hold| {
+                let (before, now) = (self.samples[hold.database].last(), &now[hold.database]);
+                before.is_some_and(|before| lost::lasts(hold, before, now))
+            };
+            lost::locks_were_lost(&mut self.timeline, loss, &held, lasts);
+        }
+        self.note_holders();
+        Ok(())
     }
 
     /// The events of the source since the last call; with `all`, also those whose order is not certain.
@@ -263,9 +290,14 @@ impl Watch {
 
     /// Number of events lost so far.
     pub fn lost(&self) -> u64 {
+        self.lost_of_each().iter().sum()
+    }
+
+    /// Numbers of events lost so far: of the kernel's events, such as lock calls, and of calls.
+    fn lost_of_each(&self) -> [u64; 2] {
         match &self.source {
             Source::Trace(trace) => trace.lost(),
-            Source::Sampled(_) => 0,
+            Source::Sampled(_) => [0; 2],
         }
     }
 
@@ -303,7 +335,10 @@ impl Watch {
         missing.extend(missing::silent(&self.silent, &name));
         let lost = self.lost();
         if lost > 0 {
-            missing.push(format!("{lost} events: the kernel's buffer was full"));
+            missing.push(format!(
+                "{lost} events: the kernel's buffer was full (statements and waits in that time, and locks that were taken \
+                 and released in it)"
+            ));
         }
         missing.extend(self.databases().iter().filter_map(Database::what_happened));
         missing

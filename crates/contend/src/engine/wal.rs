@@ -24,6 +24,8 @@ const UNUSED: u32 = 0xffff_ffff;
 pub struct Log {
     /// Bytes of a page, such as 4096.
     pub page_bytes: u32,
+    /// Number of commits, which wraps: `iChange`.
+    pub commits: u32,
     /// Valid frames in the log: `mxFrame`.
     pub frames: u32,
     /// Frames that have been copied into the database: `nBackfill`.
@@ -45,6 +47,7 @@ impl Log {
         let mark = |index: usize| word(100 + 4 * index).filter(|&mark| mark != UNUSED);
         Some(Log {
             page_bytes: if page == 1 { 65_536 } else { u32::from(page) },
+            commits: word(8)?,
             frames: word(16)?,
             copied: word(96)?,
             read_marks: std::array::from_fn(mark),
@@ -71,6 +74,7 @@ mod tests {
         let mut bytes = vec![0u8; HEADER_BYTES];
         for copy in [0, 48] {
             bytes[copy..copy + 4].copy_from_slice(&VERSION.to_ne_bytes());
+            bytes[copy + 8..copy + 12].copy_from_slice(&7u32.to_ne_bytes());
             bytes[copy + 14..copy + 16].copy_from_slice(&4096u16.to_ne_bytes());
             bytes[copy + 16..copy + 20].copy_from_slice(&frames.to_ne_bytes());
         }
@@ -84,7 +88,7 @@ mod tests {
     #[test]
     fn a_header_says_what_is_not_copied_yet() {
         let log = Log::read(&header(9126, 3, [0, 3, 9123, UNUSED, UNUSED])).expect("a header");
-        assert_eq!((log.page_bytes, log.frames, log.backlog()), (4096, 9126, 9123));
+        assert_eq!((log.page_bytes, log.commits, log.frames, log.backlog()), (4096, 7, 9126, 9123));
         assert_eq!(log.read_marks, [Some(0), Some(3), Some(9123), None, None]);
         assert_eq!([0, 2, 3, 9].map(|mark| log.frame_of(mark)), [Some(3), Some(9123), None, None]);
     }
