@@ -9,6 +9,9 @@ use super::extended::{sqlite_extended, sqlite_extended_named};
 use super::words::{Label, Words};
 use contend_wire::sample::{CodeSpace, sqlstate_to_code};
 
+/// MariaDB's SQLSTATE of a deadlock, and its number. Its other SQLSTATEs stand for several numbers.
+const STATE_OF_DEADLOCK: (&str, u32) = ("40001", 1213);
+
 /// A number that the named product does not have.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Missing {
@@ -120,16 +123,21 @@ fn labelled(words: &Words<'_>, messages: &[Subject]) -> Vec<Subject> {
     let agreeing = |found: Vec<Subject>| {
         found.into_iter().filter(|one| messages.is_empty() || agrees(*one, messages)).collect::<Vec<_>>()
     };
+    let of_state: &[CodeSpace] = match words.context() == [CodeSpace::Mysql] {
+        true => &[CodeSpace::Sqlstate, CodeSpace::Mysql],
+        false => &[CodeSpace::Sqlstate],
+    };
     let of_word = |at: usize| match words.label(at) {
-        Label::Next(spaces) | Label::Product(spaces @ [CodeSpace::Sqlstate]) => {
-            agreeing(of_code_in(spaces, words.word(at)))
-        }
+        Label::Product([CodeSpace::Sqlstate]) => in_context(words, agreeing(of_code_in(of_state, words.word(at)))),
+        Label::Next(spaces) => agreeing(of_code_in(spaces, words.word(at))),
         Label::Product(spaces) => of_code_in(spaces, words.word(at)),
         _ => vec![],
     };
+    let is_number_of_mysql =
+        |at: &usize| !is_state(words.word(*at)) && of_word(*at).iter().any(|one| space(*one) == Some(CodeSpace::Mysql));
     let found = once((0..words.len()).flat_map(of_word));
     // Drivers of MariaDB print the SQLSTATE, too.
-    let has_number = found.iter().any(|one| space(*one) == Some(CodeSpace::Mysql));
+    let has_number = (0..words.len()).any(|at| is_number_of_mysql(&at));
     found.into_iter().filter(|one| !has_number || space(*one) != Some(CodeSpace::Sqlstate)).collect()
 }
 
@@ -205,6 +213,7 @@ fn of_code_in(spaces: &[CodeSpace], word: &str) -> Vec<Subject> {
         let listed = TABLE.iter().find(|row| row.space == *space && space.shown(row.code).eq_ignore_ascii_case(word));
         let unlisted = || match space {
             CodeSpace::Sqlite => number.filter(|code| sqlite_extended(*code).is_some()),
+            CodeSpace::Mysql if word == STATE_OF_DEADLOCK.0 => Some(STATE_OF_DEADLOCK.1),
             CodeSpace::Http => number.filter(|code| (300..600).contains(code)),
             CodeSpace::Sqlstate if word.len() == 5 && word.bytes().any(|b| b.is_ascii_digit()) => {
                 sqlstate_to_code(&word.to_uppercase()).filter(|code| lookup(*space, *code).is_some())
