@@ -166,15 +166,9 @@ fn load(args: &HttpArgs, workload: &Workload, requests: Option<u32>) -> Result<L
     ensure!(args.rate.iter().all(|rate| rate.is_finite() && *rate > 0.0), "--rate: a number above 0");
     ensure!(all_differ(&args.rate), "--rate: a number is given twice");
     ensure!(all_differ(&args.clients), "--clients: a number is given twice");
-    // With several roles each may have its own number; the number of a single role is a default.
     let says = |clients: &ClientCount| *clients != ClientCount::Asked;
-    let follows = |clients: &ClientCount| match clients {
-        ClientCount::Asked => true,
-        ClientCount::PerProcess(_) => workload.roles.len() == 1,
-        ClientCount::PerDatabase(_) => false,
-    };
     ensure!(
-        args.clients.is_empty() || workload.roles.iter().any(|role| follows(&role.clients)),
+        args.clients.is_empty() || !workload.own_counts().contains(&"clients"),
         "--clients changes nothing: every role of the scenario has its own number of clients"
     );
     let all_say = workload.roles.iter().all(|role| says(&role.clients));

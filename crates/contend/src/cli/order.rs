@@ -280,6 +280,7 @@ fn vocabulary(workload: &Source) -> Option<Vocabulary> {
             scale: parsed.scale.keys().chain(&parsed.presets).cloned().collect(),
             transactions: parsed.transactions.iter().map(|t| t.name.clone()).collect(),
             tables: parsed.tables.iter().map(|t| t.name.clone()).collect(),
+            own_counts: parsed.own_counts(),
         });
     }
     let file: toml::Table = workload.text.parse().ok()?;
@@ -289,6 +290,7 @@ fn vocabulary(workload: &Source) -> Option<Vocabulary> {
         scale: ["scale", "preset"].into_iter().filter_map(names).flatten().collect(),
         transactions: names("transaction")?,
         tables: names("table")?,
+        own_counts: vec![],
     })
 }
 

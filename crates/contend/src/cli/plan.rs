@@ -104,6 +104,11 @@ fn show(args: &ShowArgs) -> Result<u8> {
                 let drawn = Drawn { seed: args.seed, scale: args.scale, cycle: args.cycle };
                 single(&workload, contenders, profile, &drawn)?
             };
+            ensure!(
+                args.clients.is_none() || !workload.own_counts().contains(&"clients"),
+                "--clients changes nothing: every role of workload {} has its own number",
+                workload.name
+            );
             study.load.clients = args.clients;
             study.load.window_ns = duration_ns(&args.window).map_err(|e| anyhow!("--window: {e}"))?;
             let slot = Slot { trial: 1, round: 1, condition: 0, contender: 0 };

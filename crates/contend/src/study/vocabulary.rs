@@ -3,6 +3,7 @@
 use super::choices::Choices;
 use super::edition::value_text;
 use super::export;
+use super::file::Layer;
 use super::model::{Study, Whole};
 use super::parts;
 use super::resolve::{StudyError, resolve_checked};
@@ -19,6 +20,8 @@ pub struct Vocabulary {
     pub scale: Vec<String>,
     pub transactions: Vec<String>,
     pub tables: Vec<String>,
+    /// Of the numbers of clients and processes, those that every role sets itself, so that a study cannot.
+    pub own_counts: Vec<&'static str>,
 }
 
 /// The study that a run with these choices carries out, or those of its parts that take part in it, checked against their
@@ -74,6 +77,10 @@ fn wrong_names(source: &Source, study: &Study, workload: &Vocabulary) -> Vec<Stu
             }
         }
     }
+    for count in &workload.own_counts {
+        let message = format!("changes nothing: every role of workload {} has its own number", study.workload);
+        found.extend(at_load(source, study, count, message));
+    }
     let known = KnownNames {
         transactions: &workload.transactions,
         scale: &workload.scale,
@@ -81,18 +88,14 @@ fn wrong_names(source: &Source, study: &Study, workload: &Vocabulary) -> Vec<Stu
         settings: all_settings(),
         metrics: vec![],
     };
-    let located = |path: &[String], message: String| {
-        let path = parts::locate(source, study.part.as_deref(), path);
-        let path: Vec<&str> = path.iter().map(String::as_str).collect();
-        StudyError::File(source.error(&path, message))
-    };
+    let in_file = |path: &[String], message| at(source, &parts::locate(source, study.part.as_deref(), path), message);
     for (index, metric) in study.metrics.iter().enumerate() {
         if let Err(message) = name::check(&metric.value, &known) {
-            found.push(located(&["metric", &index.to_string(), "value"].map(str::to_string), message));
+            found.push(in_file(&["metric", &index.to_string(), "value"].map(str::to_string), message));
         }
     }
     if let Err((path, message)) = export::check(&study.exports, &study.metrics, &known) {
-        found.push(located(&path, message));
+        found.push(in_file(&path, message));
     }
     found
 }
@@ -105,20 +108,41 @@ fn all_settings() -> Vec<&'static str> {
     names
 }
 
-/// An error at the first axis of the file, or of the part, that has this value.
-fn at_axis(source: &Source, study: &Study, axis: &str, value: &str, message: String) -> StudyError {
-    let Ok(written) = parts::read(source) else { return StudyError::Usage(message) };
-    let part = written.parts.iter().find(|part| part.name() == study.part.as_deref());
-    let editions = part.into_iter().flat_map(|part| part.editions().into_iter().map(move |edition| (part, edition)));
-    for layer in editions.flat_map(|(part, (variant, extent))| part.file.layers(variant, extent)) {
+/// An error at the first axis of the file, or of the part, that has this value; without a line if it was typed.
+pub fn at_axis(source: &Source, study: &Study, axis: &str, value: &str, message: String) -> StudyError {
+    let path = located(source, study, |layer| {
         let values = layer.axes.and_then(|axes| axes.get(axis)).into_iter().flatten();
-        let index = values.map(value_text).position(|text| text.as_deref() == Ok(value));
-        if let Some(index) = index {
-            let path: Vec<String> =
-                [layer.path, &["axes", axis, &index.to_string()]].concat().into_iter().map(str::to_string).collect();
-            let path = parts::locate(source, study.part.as_deref(), &path);
-            return source.error(&path.iter().map(String::as_str).collect::<Vec<_>>(), message).into();
-        }
-    }
-    StudyError::Usage(message)
+        let index = values.map(value_text).position(|text| text.as_deref() == Ok(value))?;
+        Some(vec!["axes".to_string(), axis.to_string(), index.to_string()])
+    });
+    path.map_or(StudyError::Usage(message.clone()), |path| at(source, &path, message))
+}
+
+/// An error at a number of `[load]`. `None` if it is not set, or a part inherits it: other parts may need it.
+fn at_load(source: &Source, study: &Study, count: &str, message: String) -> Option<StudyError> {
+    let path = located(source, study, |layer| {
+        let is_set = layer.load.is_some_and(|load| match count {
+            "clients" => load.clients.is_some(),
+            _ => load.processes.is_some(),
+        });
+        is_set.then(|| vec!["load".to_string(), count.to_string()])
+    })?;
+    let is_own = study.part.is_none() || path[0] == "part";
+    is_own.then(|| at(source, &path, message))
+}
+
+fn at(source: &Source, path: &[String], message: String) -> StudyError {
+    source.error(&path.iter().map(String::as_str).collect::<Vec<_>>(), message).into()
+}
+
+/// The path in the file of the first key that is found in a layer of the study or part.
+fn located(source: &Source, study: &Study, find: impl Fn(&Layer) -> Option<Vec<String>>) -> Option<Vec<String>> {
+    let written = parts::read(source).ok()?;
+    let part = written.parts.iter().find(|part| part.name() == study.part.as_deref())?;
+    let mut layers = part.editions().into_iter().flat_map(|(variant, extent)| part.file.layers(variant, extent));
+    let path = layers.find_map(|layer| {
+        let of_layer = layer.path.iter().map(ToString::to_string);
+        Some(of_layer.chain(find(&layer)?).collect::<Vec<_>>())
+    })?;
+    Some(parts::locate(source, study.part.as_deref(), &path))
 }

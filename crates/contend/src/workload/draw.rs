@@ -192,20 +192,26 @@ impl Workload {
         Ok(())
     }
 
-    fn teams(&self, request: &DrawRequest<'_>) -> Result<Vec<Team<'_>>> {
-        let processes = axis::<u32>(request.axes, "processes")?;
-        let clients = axis::<u32>(request.axes, "clients")?;
-        // The counts of an only role are defaults; with several roles they are part of the question.
+    /// Of the numbers of clients and processes, those that every role sets itself. The counts of an only role are defaults; with
+    /// several roles they are part of the question.
+    pub fn own_counts(&self) -> Vec<&'static str> {
         let only = self.roles.len() == 1;
         let follows = |role: &Role| match role.clients {
             ClientCount::Asked => true,
             ClientCount::PerProcess(_) => only,
             ClientCount::PerDatabase(_) => false,
         };
-        for (name, axis, changes) in [
-            ("processes", processes, only || self.roles.iter().any(|r| r.home.is_none() && r.processes.is_none())),
-            ("clients", clients, self.roles.iter().any(follows)),
-        ] {
+        let processes = only || self.roles.iter().any(|role| role.home.is_none() && role.processes.is_none());
+        let own = [("processes", processes), ("clients", self.roles.iter().any(follows))];
+        own.into_iter().filter(|(_, changes)| !changes).map(|(name, _)| name).collect()
+    }
+
+    fn teams(&self, request: &DrawRequest<'_>) -> Result<Vec<Team<'_>>> {
+        let processes = axis::<u32>(request.axes, "processes")?;
+        let clients = axis::<u32>(request.axes, "clients")?;
+        let (only, own) = (self.roles.len() == 1, self.own_counts());
+        for (name, axis) in [("processes", processes), ("clients", clients)] {
+            let changes = !own.contains(&name);
             ensure!(axis.is_none() || changes, "axis `{name}` changes nothing: every role has its own number");
         }
         let count = |own: Option<u32>, axis: Option<u32>, load: Option<u32>| match own {

@@ -249,7 +249,7 @@ fn names_of_the_workload_are_checked_against_it() {
             profiles: words(profiles),
             scale: words(scale),
             transactions: words(transactions),
-            tables: vec![],
+            ..Vocabulary::default()
         };
         check_vocabulary(&source, &resolve(&source, choices).unwrap(), &workload).map_err(|e| e.to_string())
     };
@@ -272,7 +272,7 @@ fn names_of_the_workload_are_checked_against_it() {
         profiles: words(&["a", "b"]),
         scale: words(&["posts"]),
         transactions: words(&["pay"]),
-        tables: vec![],
+        ..Vocabulary::default()
     };
     let error = check_vocabulary(&odd, &resolve(&odd, &choices).unwrap(), &vocabulary).unwrap_err().to_string();
     assert!(error.contains("export[1].columns[2].value: there is no `failure`; did you mean `failures`?"), "{error}");
@@ -284,7 +284,7 @@ fn names_of_the_workload_are_checked_against_it() {
             profiles: words(&["a", "b"]),
             scale: words(&["posts"]),
             transactions: words(&["pay"]),
-            tables: vec![],
+            ..Vocabulary::default()
         },
     );
     assert!(near.unwrap_err().to_string().ends_with("did you mean `conflict.pay`?"));

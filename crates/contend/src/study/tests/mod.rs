@@ -254,6 +254,7 @@ fn every_name_of_an_embedded_study_is_one_of_its_workload() {
             scale: parsed.scale.keys().chain(&parsed.presets).cloned().collect(),
             transactions: parsed.transactions.iter().map(|t| t.name.clone()).collect(),
             tables: parsed.tables.iter().map(|t| t.name.clone()).collect(),
+            own_counts: parsed.own_counts(),
         }
     };
     for name in LIBRARY.names() {

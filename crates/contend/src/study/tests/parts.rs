@@ -203,6 +203,26 @@ fn names_of_the_workload_are_looked_for_in_the_part() {
 }
 
 #[test]
+fn a_number_of_clients_that_every_role_sets_itself_is_a_mistake_of_who_sets_it() {
+    let names = Vocabulary { profiles: vec!["a".to_string()], own_counts: vec!["clients"], ..Vocabulary::default() };
+    let check = |text: &str, name: &str| {
+        let whole = whole(text, &Choices::new(CORRECTED.0, CORRECTED.1)).unwrap();
+        check_vocabulary(&Source::new("s.toml", text), part(&whole, name), &names).map_err(|error| error.to_string())
+    };
+    let inherited = PARTS.replace("drain = \"3s\"", "drain = \"3s\"\nclients = 4");
+    assert_eq!(check(&inherited, "writing"), Ok(()), "other parts may need it");
+    let own = PARTS.replace("run_in = \"10ms\"", "run_in = \"10ms\", clients = 4");
+    let error =
+        "s.toml:25: part.writing.quick.load.clients: changes nothing: every role of workload w has its own number";
+    assert_eq!(check(&own, "writing"), Err(error.to_string()));
+    assert_eq!(check(&own.replace("clients = 4", "processes = 4"), "writing"), Ok(()));
+    let alone = inherited.split("[part.writing]").next().unwrap();
+    let study = resolve(&Source::new("s.toml", alone), &Choices::new(CORRECTED.0, CORRECTED.1)).unwrap();
+    let said = check_vocabulary(&Source::new("s.toml", alone), &study, &names).unwrap_err().to_string();
+    assert!(said.starts_with("s.toml:17: load.clients: changes nothing"), "{said}");
+}
+
+#[test]
 fn a_study_without_parts_is_its_own_only_one() {
     let text = PARTS.split("[part.writing]").next().unwrap();
     let choices = Choices::new(CORRECTED.0, CORRECTED.1);
