@@ -55,3 +55,29 @@ fn a_window_is_as_long_as_asked_for() {
     let report = std::fs::read_to_string(bench.path("record/report.md")).expect("a report");
     assert!(report.contains("a window of 100 ms or a window of 200 ms"), "{report}");
 }
+
+#[test]
+fn numbers_that_do_not_fit_the_workload_are_named_with_the_line_of_the_study() {
+    let bench = Bench::new();
+    let fixtures = root().join("tests/fixtures");
+    let [study, workload] =
+        ["many.toml", "many-workload.toml"].map(|name| std::fs::read_to_string(fixtures.join(name)).expect("readable"));
+    let presets = "\n[preset.size.large]\nreaders = 9\n[preset.size.none]\ndatabases = 0\n";
+    std::fs::write(bench.path("many-workload.toml"), workload + presets).expect("written");
+    let said = |axes: &str, load: &str, args: &[&str]| {
+        let text = study.replace("databases = [3]\nreaders = [3]", axes).replace("cycle = 64", load);
+        std::fs::write(bench.path("s.toml"), text).expect("written");
+        bench.contend(&[&["run", "s.toml", "--quiet", "--out", "record"], args].concat()).exits(2).err
+    };
+    for (axes, load, at) in [
+        ("size = [\"large\", \"huge\"]", "", "s.toml:23: axes.size[2]: many-workload.toml:"),
+        ("size = [\"none\"]", "", "s.toml:23: axes.size[1]: many-workload.toml:"),
+        ("databases = [3, 0]\nreaders = [3]", "", "s.toml:23: axes.databases[2]: many-workload.toml:"),
+        ("readers = [3]", "clients = 4", "s.toml:20: load.clients: changes nothing: every role of workload"),
+    ] {
+        let said = said(axes, load, &[]);
+        assert!(said.contains(at), "{at}\n{said}");
+    }
+    let typed = said("size = [\"large\"]", "", &["--set", "size=huge"]);
+    assert!(typed.contains("preset.size: there is no `huge`") && !typed.contains("s.toml"), "{typed}");
+}

@@ -18,7 +18,7 @@ use crate::units::duration_ns;
 use crate::workload::{self, scenario};
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use clap::{Args, ValueHint};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -211,6 +211,9 @@ fn study_and_workloads(
     }
     let checked = |study: &Study| checked_workload(source, study.part.as_deref(), &study.workload);
     let workloads = all_or_errors(whole.studies.iter().map(checked))?;
+    all_or_errors(
+        whole.studies.iter().zip(&workloads).map(|(study, workload)| check_numbers(source, study, workload)),
+    )?;
     let workloads = workloads.iter().map(secret::from_environment_only).collect::<Result<Vec<_>>>()?;
     let both = whole.studies.iter().zip(&workloads);
     let scenarios = both.map(|(study, workload)| scenario_of(source, study, workload)).collect::<Result<_>>()?;
@@ -292,6 +295,22 @@ fn vocabulary(workload: &Source) -> Option<Vocabulary> {
         tables: names("table")?,
         own_counts: vec![],
     })
+}
+
+/// Checks the values of axes that are numbers or presets of a study's workload, each by itself.
+///
+/// # Errors
+/// The values with which the workload cannot be read, at the lines of the study that have them.
+fn check_numbers(source: &Source, study: &Study, workload: &Source) -> Result<()> {
+    let parsed = workload::parse(workload)?;
+    let is_own = |axis: &&String| parsed.scale.contains_key(*axis) || parsed.presets.contains(*axis);
+    let axes = study.conditions.iter().flat_map(|condition| &condition.axes);
+    let values: BTreeSet<(&String, &String)> = axes.filter(|(axis, _)| is_own(axis)).collect();
+    let wrong = values.into_iter().filter_map(|(axis, value)| {
+        let error = workload::with_axes(&parsed, &BTreeMap::from([(axis.clone(), value.clone())])).err()?;
+        Some(Err::<(), _>(study::at_axis(source, study, axis, value, error.to_string()).into()))
+    });
+    all_or_errors(wrong).map(drop)
 }
 
 /// A path in a study file is relative to that file.

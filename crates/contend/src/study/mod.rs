@@ -46,7 +46,7 @@ pub use layers::ROUNDS_MAX;
 pub use load::CYCLE;
 pub use resolve::{StudyError, check_quick, leave_out, resolve, resolve_parts};
 pub use schedule::{SplitMix64, schedule, seed_of_round, slots};
-pub use vocabulary::{Vocabulary, check_vocabulary, resolve_named};
+pub use vocabulary::{Vocabulary, at_axis, check_vocabulary, resolve_named};
 
 use crate::registry::Registry;
 use crate::source::library::Library;
