@@ -183,13 +183,14 @@ fn carries(saved: &Saved, found: &Estimate) -> String {
     let of = saved.of();
     let Some(value) = found.value else {
         let why = found.why.as_deref().unwrap_or("no round was finished");
+        let processors = stops::processors_so_far(saved, found);
         let differ = beyond::mostly(saved, found.arm);
         if let Some(bracket) = bracket(&of, found, differ.is_some()) {
             let misses = differ.or_else(|| beyond::mostly_failed(saved, found.arm));
             let misses = misses.map_or(String::new(), |words| format!(" {words}."));
-            return format!("The search for {name} was not finished: {why}. {bracket}.{misses}");
+            return format!("The search for {name} was not finished: {why}. {bracket}.{misses}{processors}");
         }
-        return format!("No {} was found for {name}: {why}.{}", of.kind(), closed_loop(saved, found.arm));
+        return format!("No {} was found for {name}: {why}.{}{processors}", of.kind(), closed_loop(saved, found.arm));
     };
     let most = if !of.is_rate() && value >= MOST { "at least " } else { "" };
     let interval = match found.interval {

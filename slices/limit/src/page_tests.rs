@@ -162,6 +162,24 @@ fn a_search_that_the_budget_cut_keeps_what_it_knows() {
     assert!(json(&saved).contains("\"met\": 34.7"), "{}", json(&saved));
 }
 
+/// With `--pid` the processors of a service are known from its first probe on.
+#[test]
+fn a_search_of_a_service_that_did_not_finish_its_first_round_says_what_its_processors_did() {
+    let used = |server_cpu| Some(Busy { client_cpu: 0.25, server_cpu, other_cpu: 0.5, ..Busy::default() });
+    let of = |met: Option<f64>, probes| {
+        let mut saved = saved(vec![arm("127.0.0.1:80", "unknown")], &[&[None]]);
+        (saved.capacities[0].met, saved.service) = (met, true);
+        answer(&Saved { probes, ..saved })
+    };
+    let probe = |rate, cpu| Probe { used: used(cpu), ..met(0, rate) };
+    let closed = Probe { rate_per_s: None, ..probe(0.0, Some(1.5)) };
+    let met_one = of(Some(40.0), vec![closed.clone(), probe(40.0, Some(1.25)), probe(50.0, Some(1.75))]);
+    assert!(met_one.contains("Processors at 40.0/s: clients 0.250, server 1.25 of 2, others 0.500."), "{met_one}");
+    let none = of(None, vec![closed.clone(), probe(50.0, None)]);
+    assert!(none.contains("Processors in a closed loop: clients 0.250, server 1.50 of 2"), "{none}");
+    assert!(!of(None, vec![probe(50.0, None)]).contains("Processors"), "nothing is known of them");
+}
+
 #[test]
 fn too_few_rounds_for_an_interval_show_what_they_found() {
     let text = answer(&saved(vec![arm("SQLite", "durable")], &[&[Some(133.0), Some(185.0)]]));

@@ -1,9 +1,9 @@
 //! The part of the report about the limiter: a sentence, and its table.
 
-use crate::capacity::{Shown, estimate, plain_arms};
+use crate::capacity::{Estimate, Shown, estimate, plain_arms};
 use crate::limiter::{Limiter, ROUNDS_MIN, Suspected, limiter, suspects, takes_away, used};
 use crate::relax::Suspect;
-use crate::saved::{Budget, Busy, Saved};
+use crate::saved::{Budget, Busy, Probe, Saved};
 use contend::report::document::{Block, Cell, Id, Section, Table, Tone};
 use contend::study::model::Tier;
 use contend_stats::interval::median;
@@ -226,6 +226,26 @@ fn not_relaxed(saved: &Saved, of: &Suspected) -> &'static str {
     }
 }
 
+/// Processors that were used.
+fn processors(saved: &Saved, used: &Busy) -> String {
+    let server = used.server_cpu.map_or(String::new(), |cpu| format!(", server {}", plain(cpu)));
+    let (client, other) = (plain(used.client_cpu), plain(used.other_cpu));
+    // Other programs may use processors that contend may not.
+    let is_unknown = used.server_cpu.is_none() && saved.is_server_foreign();
+    let unknown = if is_unknown { "; the server's are not measured" } else { "" };
+    format!("clients {client}{server} of {}, others {other}{unknown}", saved.processors)
+}
+
+/// The processors as a sentence about a search without a value, in which nothing was relaxed: at the greatest value that met the
+/// bounds, or else in the last probe. Empty if those of the server are not known.
+pub fn processors_so_far(saved: &Saved, found: &Estimate) -> String {
+    let is_there = |probe: &&Probe| probe.arm == found.arm && (found.met.is_none() || probe.at() == found.met);
+    let used = |probe: &Probe| Some((probe.at(), probe.used.clone().filter(|used| used.server_cpu.is_some())?));
+    let Some((at, used)) = saved.probes.iter().rev().filter(is_there).find_map(used) else { return String::new() };
+    let at = at.map_or("in a closed loop".to_string(), |at| format!("at {}", saved.of().words(at)));
+    format!(" Processors {at}: {}.", processors(saved, &used))
+}
+
 fn evidence(saved: &Saved, of: &Suspected, used: &Busy) -> String {
     match of.suspect {
         Suspect::Syncs if saved.service => match used.written_bytes_per_s.unwrap_or(0.0) {
@@ -259,14 +279,7 @@ fn evidence(saved: &Saved, of: &Suspected, used: &Busy) -> String {
             Some(0.0) if used.waiting > Some(0.0) => "the one writer has the lock for most of the time".to_string(),
             share => format!("operations wait for locks {} of their time", Percent(share.unwrap_or(0.0))),
         },
-        Suspect::Processors => {
-            let server = used.server_cpu.map_or(String::new(), |cpu| format!(", server {}", plain(cpu)));
-            let (client, other) = (plain(used.client_cpu), plain(used.other_cpu));
-            // Other programs may use processors that contend may not.
-            let is_unknown = used.server_cpu.is_none() && saved.is_server_foreign();
-            let unknown = if is_unknown { "; the server's are not measured" } else { "" };
-            format!("clients {client}{server} of {}, others {other}{unknown}", saved.processors)
-        }
+        Suspect::Processors => processors(saved, used),
         Suspect::Clients => format!("busy {} of the time", Percent(used.clients)),
         Suspect::Generator => format!("takes {} of a processor in each process", Percent(used.generator)),
     }
