@@ -116,7 +116,8 @@ fn wrong(saved: &Saved) -> Option<String> {
 fn disturbed(saved: &Saved) -> Option<String> {
     let disturbed = saved.probes.iter().filter(|probe| probe.disturbed).count();
     let again = saved.probes.iter().filter(|probe| probe.again).count();
-    (disturbed > 0).then(|| format!("{disturbed} disturbed from outside, {again} of them run again"))
+    let ran = if again > 0 { format!(", {again} of them ran again") } else { String::new() };
+    (disturbed > 0).then(|| format!("{disturbed} disturbed from outside{ran}"))
 }
 
 fn answers(saved: &Saved) -> Section {

@@ -295,7 +295,8 @@ impl Probe {
     /// Why it missed a bound or has no value, with what failed.
     pub fn reason(&self) -> String {
         let between = if self.why.is_empty() || self.failures.is_empty() { "" } else { ": " };
-        format!("{}{between}{}", self.why, self.failures)
+        let again = if self.again { "; ran again" } else { "" };
+        format!("{}{between}{}{again}", self.why, self.failures)
     }
 
     /// The value that was tried. `None` for the closed loop before a search.

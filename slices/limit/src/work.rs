@@ -156,6 +156,7 @@ impl<'w> Work<'w> {
 
     /// The search was stopped: keeps what the one under way knows.
     pub fn stop(&mut self) {
+        self.does_not_run_again();
         if self.at < self.order.len() {
             self.give_up("it was stopped".to_string());
         }
@@ -172,6 +173,7 @@ impl<'w> Work<'w> {
                 self.asked_at_ns = now_ns;
                 return Some(choice);
             }
+            self.does_not_run_again();
         }
         let next = self.next();
         self.asked_at_ns = now_ns;
@@ -193,7 +195,7 @@ impl<'w> Work<'w> {
         // would hide it.
         if self.again.is_due(probe.disturbed && !probe.wrong, self.saved.probes.len()) {
             (probe.seen, probe.again) = (Some(ProbeResult::NoValue), true);
-            probe.why = "disturbed from outside: run again".to_string();
+            probe.why = "disturbed from outside".to_string();
             let tried = probe.at();
             self.keep(arm, probe);
             self.ask(arm, tried);
@@ -218,8 +220,7 @@ impl<'w> Work<'w> {
         self.floor = floor;
         self.failing = self.failing(&probe, verdict);
         if was_short && self.failing.is_none() {
-            (probe.seen, probe.why) =
-                (Some(ProbeResult::NoValue), "a short window does not tell: run again".to_string());
+            (probe.seen, probe.why) = (Some(ProbeResult::NoValue), "a short window does not tell".to_string());
             self.keep(arm, probe);
             // Its operations waited for one another in the closed loop only: the search begins below that.
             if self.floors[arm].take().is_some() {

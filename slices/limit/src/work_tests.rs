@@ -123,6 +123,28 @@ fn each_probe_of_a_service_draws_its_own_work_and_so_does_one_that_runs_again() 
     }
 }
 
+#[test]
+fn a_disturbed_probe_without_time_for_another_one_did_not_run_again() {
+    for (at_ns, stops, ran) in [(2 * S, false, true), (60 * S - S / 10, false, false), (2 * S, true, false)] {
+        let contender = writer(940.0, 1700.0);
+        let (arms, _) = arms(std::slice::from_ref(&contender));
+        let (clock, budget) = (Cell::new(0), Some(Budget { total_ns: 60 * S, ..Budget::default() }));
+        let now = || clock.get();
+        let mut work = work(Saved { budget, rounds: 6, ..saved(arms, &[]) }, &now);
+        let choice = work.step(None).expect("a first trial");
+        clock.set(at_ns);
+        let mut looked = probed(&choice, 0, contender.capacity, &contender.used);
+        looked.probe.disturbed = true;
+        work.step(Some(looked));
+        if stops {
+            work.stop();
+        }
+        let probe = &work.saved.probes[0];
+        assert_eq!((probe.disturbed, probe.again), (true, ran), "{at_ns}");
+        assert_eq!(probe.seen_in_words().ends_with("; ran again"), ran, "{}", probe.seen_in_words());
+    }
+}
+
 fn probed(choice: &Choice, arm: usize, capacity: f64, used: &Busy) -> Looked {
     let rate_per_s: Option<f64> = choice.condition.axes.get("rate_per_s").map(|rate| rate.parse().unwrap());
     let window_ns = contend::units::duration_ns(&choice.condition.axes["duration"]).unwrap();

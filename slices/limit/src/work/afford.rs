@@ -193,6 +193,11 @@ impl Work<'_> {
         (self.ways.clock)() + window_ns + extra_ns <= budget.total_ns
     }
 
+    /// No time is left for a further trial of the last probe, or the search was stopped before it.
+    pub fn does_not_run_again(&mut self) {
+        self.saved.probes.last_mut().into_iter().for_each(|probe| probe.again = false);
+    }
+
     /// Leaves a search out. In the first round this is the contender's result, with the values between which the search was.
     pub fn give_up(&mut self, why: String) {
         let (round, arm) = self.order[self.at];
