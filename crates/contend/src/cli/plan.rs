@@ -39,10 +39,10 @@ pub(super) struct ShowArgs {
     #[arg(long, value_name = "DIR", requires = "trial", value_hint = ValueHint::DirPath)]
     record: Option<PathBuf>,
     /// The part of the study that the trial belongs to
-    #[arg(long, value_name = "NAME", requires = "record")]
+    #[arg(long, value_name = "NAME", requires = "record", conflicts_with = "workload")]
     part: Option<String>,
     /// Number of the trial
-    #[arg(long, value_name = "N", requires = "record")]
+    #[arg(long, value_name = "N", requires = "record", conflicts_with = "workload")]
     trial: Option<u32>,
     /// Number of the worker
     #[arg(long, value_name = "K", default_value_t = 0)]
@@ -66,10 +66,10 @@ pub(super) struct ShowArgs {
     #[arg(long, value_name = "N", conflicts_with = "record")]
     clients: Option<u32>,
     /// Length of the window
-    #[arg(long, value_name = "TIME", default_value = "2s")]
+    #[arg(long, value_name = "TIME", default_value = "2s", conflicts_with = "record")]
     window: String,
     /// Operations drawn for each client
-    #[arg(long, value_name = "N", default_value_t = CYCLE)]
+    #[arg(long, value_name = "N", default_value_t = CYCLE, conflicts_with = "record")]
     cycle: u32,
     /// Database named in the plan
     #[arg(long, value_name = "FILE", default_value = "app-0.db", value_hint = ValueHint::FilePath)]
@@ -278,4 +278,36 @@ pub(super) fn single(
     };
     let condition = Condition { label: String::new(), profile, axes: BTreeMap::new() };
     Ok(Study::alone(&workload.name, &workload.about, load, contenders, vec![condition]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_record_decides_is_not_given_in_addition() {
+        let parse = |args: &[&str]| PlanVerb::try_parse_from([&["plan", "show"], args].concat()).map(drop);
+        let of_record = ["--record", "r", "--trial", "1"];
+        assert!(
+            parse(&of_record).is_ok() && parse(&[&of_record[..], &["--part", "a", "--worker", "2"]].concat()).is_ok()
+        );
+        let own = [
+            &["bank"][..],
+            &["--contender", "sqlite"],
+            &["--profile", "p"],
+            &["--seed", "1"],
+            &["--scale", "1"],
+            &["--clients", "2"],
+            &["--window", "2s"],
+            &["--cycle", "9"],
+        ];
+        for own in own {
+            let all = [&of_record[..], own].concat();
+            let error = parse(&all).expect_err(own[0]).to_string();
+            assert!(error.contains("cannot be used with"), "{error}");
+        }
+        for wrong in [&["--record", "r"][..], &["bank", "--trial", "1"], &["bank", "--serving", "--worker", "1"], &[]] {
+            assert!(parse(wrong).is_err(), "{wrong:?}");
+        }
+    }
 }
