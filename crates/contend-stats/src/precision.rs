@@ -233,6 +233,10 @@ mod tests {
         // A small number is not rounded away.
         check(["0.500", "0.0453", "1.10"], ["0.50", "0.045", "1.10"]);
         check(["0.00", "0.00", "1.10"], ["0.00", "0.00", "1.10"]);
+        // What is not 1 does not look like it.
+        check(["0.996 x", "1.00 x", "1.10 x"], ["0.996 x", "1.00 x", "1.10 x"]);
+        check(["0.96 x", "1.04 x", "12.0 x"], ["0.96 x", "1.04 x", "12.0 x"]);
+        check(["1.00 x", "5.57 x", "12.0 x"], ["1.0 x", "5.6 x", "12.0 x"]);
         // Nothing can be lost in other units, or in words.
         check(["950 µs", "1.05 ms", "1.10 ms"], ["950 µs", "1.05 ms", "1.10 ms"]);
         check(["-", "1.05 ms", "10.1 ms"], ["-", "1.05 ms", "10.1 ms"]);

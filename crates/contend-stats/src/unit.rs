@@ -68,7 +68,7 @@ impl Unit {
 
 /// A time that may be a part of a nanosecond.
 fn short_time(ns: f64) -> String {
-    if ns < 1000.0 { format!("{} ns", plain(ns)) } else { Unit::Ns.show(ns) }
+    if ns.abs() < 1000.0 { format!("{} ns", plain(ns)) } else { Unit::Ns.show(ns) }
 }
 
 /// A number in a unit, by something else: `4.00 µs per operation`.
@@ -100,6 +100,12 @@ mod tests {
             (Unit::Plain, "", 3.0, "3.00"),
             (Unit::Count, "", 12968.0, "12,968"),
             (Unit::Count, "", -2.0, "-2"),
+            (Unit::Ns, "", -335.2, "-335 ns"),
+            (Unit::Ns, "", -5e6, "-5.00 ms"),
+            (Unit::Us, "", -489.0, "-489 µs"),
+            (Unit::S, "operation", -1.5, "-1.50 s per operation"),
+            (Unit::Bytes, "", -2048.0, "-2.00 KiB"),
+            (Unit::PerSecond, "", -130.0, "-130/s"),
         ] {
             assert_eq!(show_per(unit, per, value), expected);
         }

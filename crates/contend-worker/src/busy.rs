@@ -129,6 +129,22 @@ mod tests {
     }
 
     #[test]
+    fn a_handler_of_each_millisecond_tries_until_the_timeout_has_passed_and_begins_again() {
+        let from_ns = monotonic_ns();
+        open_account(400, &Arc::new(Control::new(0)));
+        for lock in 1..=2 {
+            let tries = (0..).take_while(|count| each_ms(*count)).count();
+            // SQLite's own schedule has 13 tries in that time.
+            assert!(tries > 13, "{tries}");
+            assert!(account().timeout_spent && !account().cut_short, "{:?}", account());
+            assert!(monotonic_ns() - from_ns >= lock * 400_000_000, "each lock has the whole timeout");
+        }
+        assert!(account().waited_ns <= monotonic_ns() - from_ns, "{:?}", account());
+        open_account(0, &Arc::new(Control::new(0)));
+        assert!(!each_ms(0) && account() == Account { timeout_spent: true, ..Account::default() });
+    }
+
+    #[test]
     fn the_schedule_is_sqlites_own() {
         for timeout in [0, 1, 2, 7, 100, 228, 229, 327, 328, 329, 1000, 5000] {
             for count in 0..200 {

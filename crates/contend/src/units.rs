@@ -153,6 +153,14 @@ mod tests {
     }
 
     #[test]
+    fn a_rate_may_have_its_unit_and_is_a_number() {
+        assert_eq!(["200", " 0.5/s ", "200 /s"].map(rate_per_s), [Ok(200.0), Ok(0.5), Ok(200.0)]);
+        for wrong in ["", "/s", "inf", "nan", "fast", "200/min"] {
+            assert!(rate_per_s(wrong).expect_err(wrong).contains("200 or 200/s"));
+        }
+    }
+
+    #[test]
     fn durations_are_exact() {
         for (text, ns) in [
             ("1.5s", 1_500_000_000),

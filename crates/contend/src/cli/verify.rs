@@ -54,17 +54,10 @@ pub(super) fn verify(args: &VerifyArgs) -> Result<u8> {
     let stop = stop_on_signals()?;
     let source = workload::LIBRARY.open(&args.workload, |path| super::read_text(path))?;
     let parsed = workload::parse(&source)?;
-    let mut specs = vec!["sqlite".to_string()];
-    if args.contender.is_empty() {
-        let servers = ENGINES.iter().filter(|engine| engine.server.is_some_and(|s| Programs::find(s).is_ok()));
-        specs.extend(servers.map(|engine| engine.name.to_string()));
-    }
-    specs.extend(args.contender.iter().cloned());
-    ensure!(
-        specs.len() > 1,
-        "there is nothing to compare SQLite with: name a --contender, or install a server (contend doctor)"
-    );
-    let contenders = specs.iter().map(|spec| contender(spec)).collect::<Result<Vec<_>>>()?;
+    let installed = ENGINES.iter().filter(|engine| engine.server.is_some_and(|s| Programs::find(s).is_ok()));
+    let installed: Vec<String> = installed.map(|engine| engine.name.to_string()).collect();
+    let contenders =
+        specs(&args.contender, installed)?.iter().map(|spec| contender(spec)).collect::<Result<Vec<_>>>()?;
     let study = {
         let (seed, scale, cycle) = (args.seed, args.scale, args.operations.min(CYCLE));
         single(&parsed, contenders, args.profile.as_deref(), &Drawn { seed, scale, cycle })?
@@ -82,6 +75,16 @@ pub(super) fn verify(args: &VerifyArgs) -> Result<u8> {
     let (text, same) = in_words(&came);
     print_plain(&text)?;
     Ok(if same { OK } else { INVALID })
+}
+
+/// SQLite, and the contenders that were typed, or else the servers that are installed.
+fn specs(typed: &[String], installed: Vec<String>) -> Result<Vec<String>> {
+    let others = if typed.is_empty() { installed } else { typed.to_vec() };
+    ensure!(
+        !others.is_empty(),
+        "there is nothing to compare SQLite with: name a --contender, or install a server (contend doctor)"
+    );
+    Ok(["sqlite".to_string()].into_iter().chain(others).collect())
 }
 
 /// All results in words, and whether they are equal.
@@ -131,4 +134,18 @@ fn line(text: &mut String, what: &str, came: &[Came], first: &Came, cell: impl F
         false => writeln!(text, "{what}: {expected}, BUT {}", others.join(", ")),
     };
     others.is_empty()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sqlite_alone_is_no_comparison() {
+        let words = |words: &[&str]| words.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let error = specs(&[], vec![]).expect_err("nothing to compare with").to_string();
+        assert!(error.contains("name a --contender"), "{error}");
+        assert_eq!(specs(&[], words(&["postgres"])).expect("two"), ["sqlite", "postgres"]);
+        assert_eq!(specs(&words(&["mariadb"]), words(&["postgres"])).expect("two"), ["sqlite", "mariadb"]);
+    }
 }

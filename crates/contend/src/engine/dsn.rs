@@ -238,6 +238,12 @@ mod tests {
             ("postgres://u:x?y&secret=1@h/d", "%3F"),
             ("u:secret://h/d", "before :// is not a scheme"),
             ("postgres://u:sec%zzret@h/d", "two hexadecimal digits"),
+            ("postgres://u:secret@h/d?socket=/s", "both a host and socket="),
+            ("postgres://u:secret@/d?socket=/s&socket=/t", "a socket more than once"),
+            ("postgres://u:secret@/d?socket=", "no path"),
+            ("mysql://u@h/d?password_file=/secret&password_env=P", "a place of the password more than once"),
+            ("mysql://u:secret@[::1]3306/d", "after the `]`"),
+            ("mysql://u:secret@h:0/d", "from 1 to 65535"),
         ] {
             let message = Typed::parse(text).unwrap_err();
             assert!(message.contains(part) && !message.contains("secret"), "{text}: {message}");

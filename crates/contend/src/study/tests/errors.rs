@@ -138,6 +138,14 @@ fn every_mistake_names_its_line() {
     insta::assert_snapshot!("mistakes", messages);
 }
 
+#[test]
+fn a_question_about_what_is_kept_names_a_contender_of_the_study() {
+    let with = |contender: &str| format!("{SAMPLE}\n[[kept]]\nask = \"What stays?\"\ncontender = \"{contender}\"\n");
+    assert!(resolved(&with("safe"), CORRECTED).is_ok());
+    let error = error_of(&with("save"));
+    assert!(error.key == "kept[1].contender" && error.message.contains("`save`"), "{error}");
+}
+
 /// Mistakes of one file, made together.
 const SEVERAL: &[&[(&str, &str)]] = &[
     &[
