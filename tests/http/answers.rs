@@ -214,8 +214,8 @@ fn answers_that_no_request_asked_for_are_failures_of_the_next_one() {
         let [total, failed] = ["total", "failed"].map(|name| line[name].as_u64().unwrap_or_default());
         // Each answer costs the next request, for which the client then opens a connection. A request that is sent late can
         // meet the end of its connection.
-        let due = if fails { total / 2 } else { 0 };
-        assert!(total > 10 && failed.abs_diff(due) <= total / 6, "{due} failures are due: {said:?}");
+        let (due, slack) = if fails { (total / 2, total / 6) } else { (0, total / 10) };
+        assert!(total > 10 && failed.abs_diff(due) <= slack, "{due} failures are due: {said:?}");
     }
 }
 

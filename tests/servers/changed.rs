@@ -1,8 +1,9 @@
 //! A server that another client configures or writes to while it is measured.
 
 use crate::support::place::{Place, study};
-use crate::support::{reasons, root, tool};
+use crate::support::{reasons, root, tool, trials};
 use contend::outcome::reason::Invalid;
+use std::fs;
 
 /// The kinds of reasons of each trial of this contender with a fault.
 fn with(contender: &str, rounds: &str, fault: &str) -> Vec<Vec<String>> {
@@ -89,6 +90,40 @@ fn what_is_changed_in_the_schema_before_the_clients_begin_is_found() {
 }
 
 /// A session's own setting, reported as requested.
+/// Tables that lose committed rows in a crash, whatever the server's settings.
+#[test]
+fn tables_that_a_crash_empties_keep_no_promise() {
+    const WORKLOAD: &str = r#"
+about = "Lines of a log."
+after_load = [{ sql = "SELECT 1", on = { postgres = "ALTER TABLE line SET UNLOGGED", mariadb = "ALTER TABLE line ENGINE = MyISAM" } }]
+[table.line]
+ddl = "CREATE TABLE line (id INTEGER PRIMARY KEY, at INTEGER NOT NULL)"
+[transaction.add]
+kind = "write"
+[[transaction.add.step]]
+sql = "INSERT INTO line (at) VALUES (:now)"
+rows = 1
+[profile.all]
+mix = { add = 1 }
+"#;
+    const STUDY: &str = "question = \"Which one?\"\nworkload = \"lines.toml\"\nkind = \"load\"\nrounds = 1\n\
+        describes = true\nheadline = \"throughput_ops_per_s\"\n[load]\nwindow = \"500ms\"\n";
+    let place = Place::new();
+    let contenders = ["postgres", "mariadb"].map(|engine| format!("[[contender]]\nengine = \"{engine}\"\n"));
+    fs::write(place.bench.path("lines.toml"), WORKLOAD).expect("written");
+    fs::write(place.bench.path("lines-study.toml"), format!("{STUDY}{}", contenders.concat())).expect("written");
+    place.contend(&["run", "lines-study.toml", "--out", "record", "--quiet"]).exits(1);
+    let trials = trials(&place.bench.path("record"));
+    // Without syncs they are not credible either.
+    let why = trials.iter().flat_map(|trial| &trial.invalid).filter(|reason| reason.kind == Invalid::Settings);
+    let mut said: Vec<String> = why.map(|reason| reason.detail.clone()).collect();
+    said.sort();
+    let ends = ["`MyISAM` and not as `InnoDB`", "`unlogged` and not as `logged`"];
+    assert_eq!(said.len(), 2, "{said:?}");
+    assert!(said.iter().zip(ends).all(|(said, part)| said.contains(part)), "{said:?}");
+    place.assert_nothing_left();
+}
+
 #[test]
 fn commits_that_postgresql_did_not_sync_are_found() {
     let kinds = with("postgres durable", "2", "unsynced --worker all --only-plan 2");

@@ -238,7 +238,7 @@ pub fn interrupt(dir: &Path, trial: u32, change: impl FnOnce(&mut Run)) {
 }
 
 /// The trials of a record, with parts or without.
-fn trials(record: &Path) -> Vec<Trial> {
+pub fn trials(record: &Path) -> Vec<Trial> {
     let record = StudyRecord::open(record).expect("a record");
     record.parts.into_iter().flat_map(|(_, part)| part.trials).collect()
 }

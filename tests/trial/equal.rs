@@ -182,6 +182,9 @@ fn written(place: &Place, workload: &Workload, profile: Option<&str>) -> String 
         assert!(text.contains(from), "the fixture has no {from}");
         text.replacen(from, to, 1)
     });
+    // Numbers that the workload's roles set themselves.
+    let own = |line: &&str| !workload.own_counts().iter().any(|count| line.starts_with(&format!("{count} = ")));
+    let text: String = text.lines().filter(own).map(|line| format!("{line}\n")).collect();
     let file = format!("{}.toml", workload.name);
     fs::write(place.bench.path(&file), text).expect("written");
     file

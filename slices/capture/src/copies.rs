@@ -111,13 +111,25 @@ fn differing(db: &Connection, table: &str, rowid: Option<&str>) -> rusqlite::Res
     let of = |schema: &str, rowid: &str| db.prepare(&format!("SELECT {rowid}* FROM {schema}.{table}"));
     let rowid = rowid.map(|rowid| format!("{rowid}, "));
     let rowid = rowid.filter(|rowid| ["captured", "main"].iter().all(|schema| of(schema, rowid).is_ok()));
+    let rowid = rowid.as_deref().unwrap_or_default();
+    let (mut captured, mut replayed) = (of("captured", rowid)?, of("main", rowid)?);
+    let columns = captured.column_count();
+    let mut sides = [(Some(captured.query([])?), 1), (Some(replayed.query([])?), -1)];
+    // Row by row in turn, so that only those that have not met their equal yet are kept.
     let mut counts: HashMap<u128, i64> = HashMap::new();
-    for (schema, sign) in [("captured", 1), ("main", -1)] {
-        let mut statement = of(schema, rowid.as_deref().unwrap_or_default())?;
-        let columns = statement.column_count();
-        let mut rows = statement.query([])?;
-        while let Some(row) = rows.next()? {
-            *counts.entry(hash_of(row, columns)?).or_default() += sign;
+    while sides.iter().any(|(rows, _)| rows.is_some()) {
+        for (rows, sign) in &mut sides {
+            let Some(open) = rows else { continue };
+            let Some(row) = open.next()? else {
+                *rows = None;
+                continue;
+            };
+            let hash = hash_of(row, columns)?;
+            let count = counts.entry(hash).or_default();
+            *count += *sign;
+            if *count == 0 {
+                counts.remove(&hash);
+            }
         }
     }
     let more = |sign: i64| counts.values().map(|count| (count * sign).max(0).cast_unsigned()).sum();

@@ -63,7 +63,7 @@ pub fn gaps(trace: &Trace) -> Vec<String> {
         let (texts, first) = (counted(trace.not_utf8.len(), "text"), as_written(first));
         found.push(format!(
             "{texts} of statements not in UTF-8: each other byte is U+FFFD in the capture, so a replay and a study execute a changed text. \
-             Bind such values to parameters, where every byte is kept, or write them in UTF-8. Such as: {first}"
+             Bind such values to parameters, where every byte is kept, or write them in UTF-8. The first one: {first}"
         ));
     }
     let mut counts: BTreeMap<(&str, &Path, u16), u64> = BTreeMap::new();

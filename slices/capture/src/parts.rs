@@ -44,14 +44,16 @@ fn by_length(group: Group, found: &[Transaction], (trace, shapes): (&Trace, &Sha
     }
     let parts = parts(succeeded);
     let mut of: Vec<Vec<usize>> = parts.iter().map(|part| part.iter().map(|one| one.at).collect()).collect();
+    let most_of = |part: &Vec<Length>| {
+        let most = |step: usize| part.iter().map(|one| one.times[step]).max();
+        (0..group.steps.len()).map(most).collect::<Vec<_>>()
+    };
+    let most: Vec<Vec<Option<u64>>> = parts.iter().map(most_of).collect();
     for one in failed {
-        let can_be = |part: &[Length]| {
-            let most = |step: usize| part.iter().map(|other| other.times[step]).max();
-            one.times.iter().enumerate().all(|(step, times)| most(step) >= Some(*times))
-        };
+        let can_be = |at: usize| one.times.iter().zip(&most[at]).all(|(times, most)| *most >= Some(*times));
         // The part with the fewest failures for its size.
         let failures = |at: usize| (of[at].len() + 1 - parts[at].len()) as f64 / parts[at].len() as f64;
-        let (fit, others): (Vec<usize>, Vec<usize>) = (0..parts.len()).partition(|&at| can_be(&parts[at]));
+        let (fit, others): (Vec<usize>, Vec<usize>) = (0..parts.len()).partition(|&at| can_be(at));
         let among = if fit.is_empty() { others } else { fit };
         let least = among.into_iter().min_by(|one, other| failures(*one).total_cmp(&failures(*other)));
         least.into_iter().for_each(|at| of[at].push(one.at));

@@ -50,8 +50,9 @@ pub fn measured(given: &Path) -> Result<Measured> {
     ensure!(path.is_file(), "{shown} is not a file; name a SQLite database");
     let Header { in_wal_mode, is_open } = header(path).with_context(|| format!("cannot read {shown}"))?;
     let alone = in_wal_mode && !before.has_log;
+    let has_opened = || State::of(path).is_ok_and(|now| now.has_log);
     ensure!(
-        !(alone && is_open),
+        !(alone && is_open) || has_opened(),
         "a program has {shown} open in WAL mode, and its log is not next to this name: the file has another name there (a hard \
          link, a mount, an old name); measure it under the name with which the program opened it"
     );

@@ -6,8 +6,9 @@
 //! ```
 //!
 //! `look` and `profile` read the source in one read transaction. `plan` and `misfits` are pure. `violations` finds rows
-//! that break constraints, `rehearse` what the server refuses; if there is any of it, nothing is written. `write` carries out the plan step by step and records its progress in the `ledger`, so that it can be resumed. `back` uses
-//! SQLite's original statements in the ledger, which `remake` executes. `prove` reads both sides again.
+//! that break constraints, `rehearse` what the server refuses; if there is any of it, nothing is written. `write` carries
+//! out the plan step by step and records its progress in the `ledger`, so that it can be resumed. `back` uses SQLite's
+//! original statements in the ledger, which `remake` executes. `prove` reads both sides again.
 
 mod back;
 mod digest;

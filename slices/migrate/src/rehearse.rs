@@ -6,7 +6,7 @@ use crate::server::Product;
 use crate::write;
 use anyhow::Result;
 use contend_sql::Target;
-use contend_wire::kept::quoted;
+use contend_wire::kept::{mentions, quoted};
 
 /// Most steps that are tried: PostgreSQL locks all objects of a transaction, and has room for some thousand.
 const STEPS_MAX: usize = 1_000;
@@ -25,14 +25,15 @@ pub fn refused(product: &mut dyn Product, plan: &Plan, schema: Option<&str>) -> 
     }
 }
 
-/// The steps that fail, without those for a table that failed. `attempt` carries one out.
+/// The steps that fail, without those that name a table that failed. `attempt` carries one out.
 fn failing<'p>(
     steps: impl Iterator<Item = &'p Step>,
     mut attempt: impl FnMut(&Step) -> Result<Option<anyhow::Error>>,
 ) -> Result<Vec<Left>> {
     let (mut refused, mut tables): (_, Vec<&str>) = (vec![], vec![]);
     for step in steps.filter(|step| !step.sql.is_empty()) {
-        if tables.contains(&step.table.as_str()) {
+        let needs = |table: &&str| step.sql.iter().any(|sql| mentions(sql, table));
+        if tables.contains(&step.table.as_str()) || tables.iter().any(needs) {
             continue;
         }
         if let Some(error) = attempt(step)? {

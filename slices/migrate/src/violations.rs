@@ -47,7 +47,8 @@ pub fn of_constraints(
     each_row(source, &of.all_rows(&columns), |number, rowid, values| {
         go_on(stop)?;
         match insert.execute(params_from_iter(values.iter().map(bound))) {
-            Err(e) if e.sqlite_error_code() == Some(ErrorCode::ConstraintViolation) => {
+            // The condition of a CHECK may fail itself, such as json_extract() of a damaged text.
+            Err(e) if matches!(e.sqlite_error_code(), Some(ErrorCode::ConstraintViolation | ErrorCode::Unknown)) => {
                 let what = e.to_string();
                 let at = found.iter().position(|(known, _)| *known == what).unwrap_or_else(|| {
                     found.push((what, Occurrences::default()));

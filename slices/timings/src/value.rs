@@ -172,7 +172,24 @@ pub fn rate(column: &str) -> Option<Per> {
 
 /// Whether a word is the plural of something other than times. Before `_s` it makes a rate: `pages_s`.
 fn is_plural(word: &str) -> bool {
-    const TIMES: [&str; 8] = ["times", "seconds", "minutes", "hours", "latencies", "durations", "totals", "waits"];
+    const TIMES: [&str; 16] = [
+        "times",
+        "timings",
+        "seconds",
+        "minutes",
+        "hours",
+        "latencies",
+        "durations",
+        "totals",
+        "waits",
+        "pauses",
+        "delays",
+        "stalls",
+        "syncs",
+        "runs",
+        "tests",
+        "samples",
+    ];
     let ends = |end: &&str| word.ends_with(*end);
     word.len() > 3 && word.ends_with('s') && !["ss", "us", "is"].iter().any(ends) && !TIMES.contains(&word)
 }

@@ -173,21 +173,22 @@ fn table(database: &DatabaseView, width: usize) -> String {
         let [held, longest] = [totals.write_ns, totals.write_ns_max].map(time);
         [who, totals.writes.to_string(), held, longest, waited, longest_wait, refused, gave_up]
     }));
-    let held: String = { database.processes.iter() }.map(|row| held_at_end(row, width)).collect();
-    out + &padded(&rows, width) + &held
+    out + &padded(&rows, width) + &held_at_end(database, width)
 }
 
-/// The lock that a process holds at the end, and since when: the figures are about writes and waits, and of a reader they are 0.
-fn held_at_end(row: &Row, width: usize) -> String {
-    let since = row.holds_more().filter(|(_, ns)| *ns >= HELD_NS_MIN);
-    since.map_or(String::new(), |(lock, ns)| {
-        wrapped(
-            &format!("{} ({}) holds `{lock}` at the end, for {}.", row.program, row.pid, time(*ns)),
-            "",
-            "  ",
-            width,
-        )
-    })
+/// The locks that processes hold at the end, longest first: the figures are about writes and waits, and of a reader they are 0.
+fn held_at_end(database: &DatabaseView, width: usize) -> String {
+    let held = |row| Some((row, Row::holds_more(row).filter(|(_, ns)| *ns >= HELD_NS_MIN)?));
+    let mut held: Vec<(&Row, &(String, u64))> = database.processes.iter().filter_map(held).collect();
+    held.sort_by_key(|(_, (_, ns))| Reverse(*ns));
+    let further = held.len().saturating_sub(NAMED_MAX);
+    held.truncate(NAMED_MAX);
+    let each = held.iter().map(|(row, (lock, ns))| {
+        format!("{} ({}) holds `{lock}` at the end, for {}.", row.program, row.pid, time(*ns))
+    });
+    let processes = if further == 1 { "process holds a lock" } else { "processes hold locks" };
+    let rest = (further > 0).then(|| format!("{further} further {processes} at the end, for a shorter time."));
+    each.chain(rest).map(|said| wrapped(&said, "", "  ", width)).collect()
 }
 
 /// Rows as text of at most `width` columns: the first column is left-aligned, and wrapped if there is no room; the others are
@@ -313,6 +314,9 @@ mod tests {
             ["reader (4712) holds `read` at the end, for 93.0 s."],
             "{said}"
         );
+        let mut many = database(&["r"; 6], 0);
+        many.processes.iter_mut().for_each(|row| row.holds = Some(("read".to_string(), 5_000_000_000)));
+        assert!(table(&many, 80).ends_with("2 further processes hold locks at the end, for a shorter time.\n"));
         let wide = table(&database(&["python3 import_customers.py"], 0), 100);
         assert!(wide.contains("python3 import_customers.py (4711)  123456  59.9 s"), "{wide}");
     }

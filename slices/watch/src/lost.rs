@@ -64,8 +64,9 @@ fn key(event: &Event) -> Option<(usize, u32, Lock, Mode)> {
     Some((database, event.who.pid, lock, mode))
 }
 
-/// Whether a lock that is held before and after a loss has been held all the time: in WAL mode a writer that ends its
-/// transaction changes the log, and a reader that begins again has another mark. A rollback journal of an open transaction stays.
+/// Whether a lock that is held before and after a loss has been held all the time: in WAL mode a writer that commits a change
+/// changes the log, and a reader that begins again after it has another mark. A rollback journal of an open transaction stays.
+/// Transactions that change nothing look like one.
 pub fn lasts(hold: &Hold, before: &Sample, now: &State) -> bool {
     let logs = before.state.log.as_ref().zip(now.log.as_ref());
     let is_same = match hold.lock {

@@ -63,6 +63,9 @@ pub(crate) fn write_column<'a>(tr: &mut Tr<'a>, found: &Found, qualified: bool) 
     Ok(value)
 }
 
+/// Longest statement in which further expressions are written out: each can contain those before it several times.
+const WRITTEN_OUT_MAX: usize = 65_536;
+
 /// Writes the expression of a generated column, which PostgreSQL does not allow in that of another one.
 fn written_out<'a>(tr: &mut Tr<'a>, column: &Column, definition: Option<&'a ColumnDefinition<'a>>) -> R<()> {
     let expression = definition.and_then(|definition| {
@@ -74,6 +77,9 @@ fn written_out<'a>(tr: &mut Tr<'a>, column: &Column, definition: Option<&'a Colu
     let Some(expression) = expression else {
         return no(Id::Generated, &column.name, "PostgreSQL computes no generated column from another one");
     };
+    if tr.at() > WRITTEN_OUT_MAX {
+        return no(Id::Generated, &column.name, "its expression is too long with those of the columns that it is computed from");
+    }
     tr.put("(CAST(");
     tr.deeper(|tr| assign::assign(tr, column, expression))?;
     tr.put(match column.ty {

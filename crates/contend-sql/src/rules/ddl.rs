@@ -184,8 +184,9 @@ fn column_constraint<'a>(
             tr.put(" GENERATED ALWAYS AS (");
             let start = tr.at();
             tr.place.generated = Some(all);
-            assign::assign(tr, column, expr)?;
+            let written = assign::assign(tr, column, expr);
             tr.place.generated = None;
+            written?;
             is_lasting(tr, start, Id::Generated)?;
             tr.put(") STORED");
         }

@@ -44,7 +44,7 @@ pub fn changed<'s>(before: &Objects, after: &Objects, workload: impl Iterator<It
     let added = || after.iter().filter(|object| !is_its_own(object)).find(is_new);
     let (object, what) = gone.or_else(|| Some((added()?, "is new".to_string())))?;
     let (kind, name) = (text(object, 0), text(object, 1));
-    let of = if kind == "table" { String::new() } else { format!(" of table {}", text(object, 2)) };
+    let of = if ["table", "view"].contains(&kind.as_str()) { String::new() } else { format!(" of table {}", text(object, 2)) };
     Some(
         Invalid::Invariant
             .because(format!("the schema after the trial is not the one that it began with: {kind} {name}{of} {what}")),
@@ -58,7 +58,8 @@ pub fn lost_in_a_crash(objects: &Objects, crash_safe: &str) -> Option<Reason> {
     let table = tables.find(|table| kind(table) != crash_safe)?;
     let (name, found) = (text(table, 1), kind(table));
     Some(Invalid::Settings.because(format!(
-        "table {name} is stored as `{found}` and not as `{crash_safe}`: a crash can take committed rows from it, whatever the settings"
+        "table {name} is stored as `{found}` and not as `{crash_safe}`: a crash can take committed rows from it, whatever the settings; make it \
+         without UNLOGGED or another engine, or compare it under settings that promise nothing"
     )))
 }
 

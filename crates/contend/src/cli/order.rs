@@ -4,7 +4,7 @@ use super::read_text;
 use crate::engine;
 use crate::source::library::Library;
 use crate::source::{FileError, Source, nearest};
-use crate::study::model::{Contender, Extent, Study, Variant, Whole};
+use crate::study::model::{Condition, Contender, Extent, Study, Variant, Whole};
 use crate::study::spec::{self, Draft};
 use crate::study::{self, Choices, StudyError, Vocabulary, check_quick, parse_set, resolve_named};
 use crate::trial::order::Order;
@@ -297,20 +297,25 @@ fn vocabulary(workload: &Source) -> Option<Vocabulary> {
     })
 }
 
-/// Checks the values of axes that are numbers or presets of a study's workload, each by itself.
+/// Checks the values of axes that are numbers or presets of a study's workload.
 ///
 /// # Errors
-/// The values with which the workload cannot be read, at the lines of the study that have them.
+/// A condition's values cannot be read, and one of them by itself neither: each such value, at its line of the study.
 fn check_numbers(source: &Source, study: &Study, workload: &Source) -> Result<()> {
     let parsed = workload::parse(workload)?;
-    let is_own = |axis: &&String| parsed.scale.contains_key(*axis) || parsed.presets.contains(*axis);
-    let axes = study.conditions.iter().flat_map(|condition| &condition.axes);
-    let values: BTreeSet<(&String, &String)> = axes.filter(|(axis, _)| is_own(axis)).collect();
-    let wrong = values.into_iter().filter_map(|(axis, value)| {
-        let error = workload::with_axes(&parsed, &BTreeMap::from([(axis.clone(), value.clone())])).err()?;
-        Some(Err::<(), _>(study::at_axis(source, study, axis, value, error.to_string()).into()))
-    });
-    all_or_errors(wrong).map(drop)
+    let is_own = |axis: &str| parsed.scale.contains_key(axis) || parsed.presets.iter().any(|preset| preset == axis);
+    let fails = |axes: BTreeMap<String, String>| workload::with_axes(&parsed, &axes).err();
+    let own = |condition: &Condition| {
+        let values = condition.axes.iter().filter(|(axis, _)| is_own(axis));
+        values.map(|(axis, value)| (axis.clone(), value.clone())).collect::<BTreeMap<_, _>>()
+    };
+    let wrong = study.conditions.iter().map(own).filter(|axes| fails(axes.clone()).is_some());
+    let values: BTreeSet<(String, String)> = wrong.flatten().collect();
+    all_or_errors(values.into_iter().filter_map(|(axis, value)| {
+        let error = fails(BTreeMap::from([(axis.clone(), value.clone())]))?;
+        Some(Err::<(), _>(study::at_axis(source, study, &axis, &value, error.to_string()).into()))
+    }))
+    .map(drop)
 }
 
 /// A path in a study file is relative to that file.

@@ -148,7 +148,7 @@ const DOUBLEWRITE: &str = "innodb_doublewrite";
 /// Value of a setting that the server does not have.
 const ABSENT: &str = "absent";
 
-const SCHEMA: &str = "SELECT 'table', t.table_name, t.table_name, concat_ws(' ', t.engine, t.create_options, \
+const SCHEMA: &str = "SELECT if(t.table_type = 'VIEW', 'view', 'table'), t.table_name, t.table_name, concat_ws(' ', t.engine, t.create_options, \
     (SELECT group_concat(concat_ws(' ', c.column_name, c.column_type, c.is_nullable, c.column_default, c.extra) \
     ORDER BY c.ordinal_position) FROM information_schema.columns AS c \
     WHERE c.table_schema = t.table_schema AND c.table_name = t.table_name)) \

@@ -66,13 +66,14 @@ pub fn hidden(text: &str, workload: &Workload, asked: Option<&Asked>) -> String 
 }
 
 /// Variables that change how fast programs run or what they do, and are in no record. A command that sets them is in the record.
-const STEERING: [&str; 13] = [
+const STEERING: [&str; 14] = [
     "LD_AUDIT",
     "GLIBC_TUNABLES",
     "MALLOC_ARENA_MAX",
     "MALLOC_CONF",
     "MALLOC_PERTURB_",
     "NODE_OPTIONS",
+    "NODE_V8_COVERAGE",
     "JAVA_TOOL_OPTIONS",
     "JDK_JAVA_OPTIONS",
     "_JAVA_OPTIONS",

@@ -209,29 +209,15 @@ impl Workload {
     fn teams(&self, request: &DrawRequest<'_>) -> Result<Vec<Team<'_>>> {
         let processes = axis::<u32>(request.axes, "processes")?;
         let clients = axis::<u32>(request.axes, "clients")?;
-        let (only, own) = (self.roles.len() == 1, self.own_counts());
+        let (load, own) = (request.load.under(request.axes), self.own_counts());
         for (name, axis) in [("processes", processes), ("clients", clients)] {
             let changes = !own.contains(&name);
             ensure!(axis.is_none() || changes, "axis `{name}` changes nothing: every role has its own number");
         }
-        let count = |own: Option<u32>, axis: Option<u32>, load: Option<u32>| match own {
-            Some(own) if !only => own,
-            own => axis.or(load).or(own).unwrap_or(1),
-        };
         let teams = self.roles.iter().enumerate().map(|(number, role)| {
-            let host = role.home.map_or(role, |home| &self.roles[home]);
-            Ok(Team {
-                number,
-                role,
-                processes: count(host.processes, processes, request.load.processes),
-                clients: match role.clients {
-                    ClientCount::Asked => Share::PerProcess(count(None, clients, request.load.clients)),
-                    ClientCount::PerProcess(n) => Share::PerProcess(count(Some(n), clients, request.load.clients)),
-                    ClientCount::PerDatabase(n) => Share::PerDatabase(n),
-                },
-                mix: TeamMix::new(self.mix(role, request.profile)?),
-                gap: 1.0,
-            })
+            let (processes, clients) = self.counts(role, &load);
+            let mix = TeamMix::new(self.mix(role, request.profile)?);
+            Ok(Team { number, role, processes, clients, mix, gap: 1.0 })
         });
         let teams = teams.collect::<Result<Vec<_>>>()?;
         for team in teams.iter().filter(|team| matches!(team.clients, Share::PerDatabase(_))) {
@@ -243,6 +229,22 @@ impl Workload {
             );
         }
         Ok(teams)
+    }
+
+    /// Processes and clients of a role. The numbers of an only role are defaults.
+    pub(super) fn counts(&self, role: &Role, load: &Load) -> (u32, Share) {
+        let is_only = self.roles.len() == 1;
+        let count = |own: Option<u32>, asked: Option<u32>| match own {
+            Some(own) if !is_only => own,
+            own => asked.or(own).unwrap_or(1),
+        };
+        let host = role.home.map_or(role, |home| &self.roles[home]);
+        let clients = match role.clients {
+            ClientCount::Asked => Share::PerProcess(count(None, load.clients)),
+            ClientCount::PerProcess(n) => Share::PerProcess(count(Some(n), load.clients)),
+            ClientCount::PerDatabase(n) => Share::PerDatabase(n),
+        };
+        (count(host.processes, load.processes), clients)
     }
 
     /// The transactions of a role and their weights.
@@ -328,7 +330,7 @@ struct Team<'a> {
 
 /// How a role's clients are spread.
 #[derive(Debug, Clone, Copy)]
-enum Share {
+pub(super) enum Share {
     PerProcess(u32),
     PerDatabase(u32),
 }

@@ -1,7 +1,8 @@
 //! How long a trial goes on after its window: until operations that hold a transaction open have ended, and those that wait for
 //! them.
 
-use super::model::{ClientCount, Pause, Role, Workload};
+use super::draw::Share;
+use super::model::{Pause, Role, Workload};
 use crate::load::Load;
 use contend_wire::plan::Step;
 
@@ -30,15 +31,9 @@ pub fn tail_ns(workload: &Workload, load: &Load, profile: Option<&str>) -> u64 {
 }
 
 fn of_role(workload: &Workload, role: &Role, load: &Load, profile: Option<&str>) -> Option<Holds> {
-    let (one, databases) = (|asked: Option<u32>| f64::from(asked.unwrap_or(1)), f64::from(workload.databases));
-    let clients = match role.clients {
-        ClientCount::Asked => one(load.clients),
-        ClientCount::PerProcess(clients) => f64::from(clients),
-        ClientCount::PerDatabase(clients) => f64::from(clients) * databases,
-    };
-    let processes = match role.clients {
-        ClientCount::PerDatabase(_) => 1.0,
-        _ => one(role.processes.or(load.processes)),
+    let clients = match workload.counts(role, load) {
+        (processes, Share::PerProcess(clients)) => f64::from(processes) * f64::from(clients),
+        (_, Share::PerDatabase(clients)) => f64::from(workload.databases) * f64::from(clients),
     };
     let pause_ns = match role.pause {
         Pause::Fixed(ns) | Pause::Exponential(ns) => ns as f64,
@@ -51,7 +46,7 @@ fn of_role(workload: &Workload, role: &Role, load: &Load, profile: Option<&str>)
         mix.iter().map(of).sum::<f64>()
     };
     let (mean_s, square_s) = (moment(1), moment(2));
-    let per_s = processes * clients / (pause_ns / 1e9 + mean_s).max(f64::MIN_POSITIVE);
+    let per_s = clients / (pause_ns / 1e9 + mean_s).max(f64::MIN_POSITIVE);
     (mean_s > 0.0).then_some(Holds { per_s, mean_s, square_s })
 }
 
@@ -100,12 +95,16 @@ mix = { pay = 1, look = 9 }
 "#;
 
     fn tail_s(axes: &[(&str, &str)]) -> f64 {
+        tail_of(axes, None)
+    }
+
+    fn tail_of(axes: &[(&str, &str)], clients: Option<u32>) -> f64 {
         let axes: BTreeMap<String, String> =
             axes.iter().map(|(name, value)| ((*name).to_string(), (*value).to_string())).collect();
         let workload = parse(&Source::new("holds.toml", HOLDS)).expect("a workload");
         let load = Load {
             processes: None,
-            clients: None,
+            clients,
             operations: None,
             window_ns: 800_000_000,
             run_in_ns: 0,
@@ -130,5 +129,7 @@ mix = { pay = 1, look = 9 }
         // Without pauses the others wait for it in turn.
         assert!((tail_s(&[("pause", "0")]) - (1.0 + 7.0 * 0.2)).abs() < 1e-6);
         assert!(tail_s(&[("holds", "0")]) == 0.0);
+        // The number of an only role is a default.
+        assert!((tail_of(&[("pause", "0")], Some(8)) - (1.0 + 15.0 * 0.2)).abs() < 1e-6);
     }
 }

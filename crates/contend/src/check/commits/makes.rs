@@ -190,15 +190,20 @@ fn savepoint_is_one(transaction: &Transaction, statements: &[Statement]) -> Opti
     let words = |step: &Step| match step {
         Step::Sql(step) => statements.get(step.statement as usize).map(|statement| {
             let sql = statement.sql.to_ascii_lowercase();
-            sql.split(|c: char| c.is_whitespace() || c == ';').filter(|word| !word.is_empty()).map(str::to_string).collect()
+            let words = sql.split(|c: char| c.is_whitespace() || c == ';').filter(|word| !word.is_empty());
+            (words.map(str::to_string).collect(), step.repeat)
         }),
         _ => None,
     };
-    let all: Vec<Vec<String>> = transaction.steps.iter().filter_map(words).collect();
-    all.iter().any(|words| words[..].first().is_some_and(|word| word == "savepoint")).then_some(())?;
+    let all: Vec<(Vec<String>, u32)> = transaction.steps.iter().filter_map(words).collect();
+    let begins = |(words, _): &(Vec<String>, u32)| words[..].first().is_some_and(|word| word == "savepoint");
+    all.iter().any(begins).then_some(())?;
     let [first, inner @ .., last] = &all[..] else { return Some(false) };
-    let releases = |words: &[String]| words[..].first().is_some_and(|word| word == "release") && words.last() == first.last();
-    Some(first[0] == "savepoint" && releases(last) && !inner.iter().any(|words| releases(words)))
+    let is_of_name = |(words, _): &(Vec<String>, u32)| words.last() == first.0.last();
+    let releases = |of: &(Vec<String>, u32)| of.0[..].first().is_some_and(|word| word == "release") && is_of_name(of);
+    // A second savepoint of the name is the one that is released.
+    let is_clear = first.1 == 1 && !inner.iter().any(|of| releases(of) || begins(of) && is_of_name(of));
+    Some(begins(first) && releases(last) && is_clear)
 }
 
 fn surely_writes(step: &SqlStep, statements: &[Statement]) -> bool {
@@ -300,6 +305,7 @@ pub mod tests {
         let (begin, insert, end) = ((4, 0, 1), (1, 1, 3), (5, 0, 1));
         assert_eq!(of(transaction(false, true, &[begin, insert, end])), (1, 1), "a savepoint begins a transaction, too");
         assert_eq!(of(transaction(false, true, &[begin, insert, end, insert])), (0, 6), "and more after it");
+        assert_eq!(of(transaction(false, true, &[begin, begin, insert, end])), (0, 3), "the inner one is released");
         assert_eq!(of(transaction(true, true, &[begin, insert, end])), (1, 1), "in a transaction");
     }
 
