@@ -99,30 +99,6 @@ fn several_services_take_turns_and_are_judged() {
     bench.assert_nothing_left();
 }
 
-/// One client gets some answers to requests from the run-in, and never comes to those of the window.
-#[test]
-fn answers_to_a_backlog_from_before_the_window_are_no_rate_of_it() {
-    let bench = Bench::new();
-    let service = Service::start(|_| {
-        std::thread::sleep(Duration::from_millis(60));
-        ok("{}")
-    });
-    let address = format!("{}/x", service.url);
-    let times = ["--run-in", "2s", "--duration", "500ms", "--drain", "100ms"];
-    let load =
-        ["http", &address, "--clients", "1", "--rate", "1000", "--rounds", "1", "--json-line", "--out", "record"];
-    let line = lines(&bench.contend(&[&load[..], &times].concat())).remove(0);
-    assert!(number(&line, "ok") == 0 && number(&line, "failed") > 300, "{line}");
-    let record = Record::open(&bench.path("record")).expect("a record");
-    let is_valid = record.trials[0].invalid.is_empty();
-    assert_eq!(line["req_per_s"].as_f64(), is_valid.then_some(0.0), "{line}");
-    bench.contend(&["report", "record"]);
-    let mut trials = csv::Reader::from_path(bench.path("record/trials.csv")).expect("a table");
-    let at = trials.headers().expect("a head").iter().position(|name| name == "throughput_ops_per_s").expect("a rate");
-    let row = trials.records().next().expect("a trial").expect("a row");
-    assert_eq!(row[at].parse::<f64>().ok(), is_valid.then_some(0.0), "{row:?}");
-}
-
 #[test]
 fn the_use_of_a_service_on_this_machine_is_measured() {
     let bench = Bench::new();

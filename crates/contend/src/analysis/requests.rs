@@ -88,7 +88,7 @@ impl Sum {
     }
 
     fn add(&mut self, record: &dyn Recorded, trial: &Trial) -> Result<()> {
-        let (sent_before, inside_before) = (self.ok + self.failed, self.inside);
+        let sent_before = self.ok + self.failed;
         let (mut operations, mut earlier) = (Operations::new(), 0);
         record.samples(trial.slot.trial, &mut |sample| {
             operations.push(sample, &mut |op| earlier += u64::from(self.count(trial, op)));
@@ -96,12 +96,7 @@ impl Sum {
         operations.finish(&mut |op| earlier += u64::from(self.count(trial, op)));
         self.messages.add(trial);
         let sent = self.ok + self.failed - sent_before - earlier;
-        let planned = trial.planned.values().sum::<u64>();
-        self.unsent += planned.saturating_sub(sent);
-        if planned > 0 && sent == 0 {
-            // What was answered in the window was due before.
-            self.inside = inside_before;
-        }
+        self.unsent += trial.planned.values().sum::<u64>().saturating_sub(sent);
         let window_ns = trial.window_end_ns.saturating_sub(trial.window_start_ns);
         self.wall_ns += window_ns;
         self.inside_ns += if trial.invalid.is_empty() { window_ns } else { 0 };

@@ -202,7 +202,7 @@ pub struct Measured {
     pub counts: Counts,
     pub groups: Vec<GroupRow>,
     scopes: [Measures; 3],
-    throughput: [u64; 3],
+    committed_inside: [u64; 3],
     pub busy_ns: u64,
     pub lock_wait_ns: Option<u64>,
     /// By role, because clients of different roles do different things.
@@ -238,7 +238,7 @@ impl Measured {
             groups: sorted(groups.collect()),
             scopes: Scope::ALL
                 .map(|scope| Measures::of(&tally.counts(in_scope(scope)), &tally.latencies(in_scope(scope)))),
-            throughput: Scope::ALL.map(|scope| tally.counts(in_scope(scope)).throughput()),
+            committed_inside: Scope::ALL.map(|scope| tally.counts(in_scope(scope)).committed_inside),
             busy_ns: all.busy_ns,
             lock_wait_ns: (all.lock_wait_measured && all.busy_ns > 0).then_some(all.lock_wait_ns),
             fairness: fairness_by_role(tally),
@@ -264,7 +264,7 @@ impl Measured {
     }
 
     pub fn throughput_per_s(&self, scope: Scope) -> f64 {
-        per_second(self.throughput[scope as usize], self.elapsed_ns)
+        per_second(self.committed_inside[scope as usize], self.elapsed_ns)
     }
 
     /// Share of the time in attempts that was spent waiting for locks.
