@@ -114,6 +114,9 @@ mod tests {
         assert_eq!(of([100.0, 104.0, 97.0, 101.0, 99.0, 103.0]), [""; 0]);
         let said = of([176.0, 164.0, 92.0, 73.0, 63.0, 67.0]);
         assert_eq!(said.len(), 1, "{said:?}");
-        assert!(said[0].starts_with("The rate of A falls from round to round, by 61.8 %: from 176/s in the first to 67"), "{said:?}");
+        assert!(
+            said[0].starts_with("The rate of A falls from round to round, by 61.8 %: from 176/s in the first to 67"),
+            "{said:?}"
+        );
     }
 }

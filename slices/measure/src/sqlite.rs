@@ -295,7 +295,8 @@ mod tests {
         fs::hard_link(&path, &other).expect("linked");
         let said = measured(&other).expect_err("old pages").to_string();
         assert!(said.contains("its log is not next to this name"), "{said}");
-        let rows = measured(&path).expect("measured").tables.iter().find(|table| table.name == "t").and_then(|t| t.rows);
+        let rows =
+            measured(&path).expect("measured").tables.iter().find(|table| table.name == "t").and_then(|t| t.rows);
         assert_eq!(rows, Some(2));
         drop(program.stdin.take());
         program.wait().expect("it ends");

@@ -16,6 +16,7 @@ use crate::write::Work;
 use crate::{rehearse, violations};
 use anyhow::{Result, bail, ensure};
 use contend::cli::{INVALID, OK};
+use contend::source::did_you_mean;
 use contend::trial::stop::Cancelled;
 use contend_worker::argument::Argument;
 use rusqlite::Connection;
@@ -52,13 +53,18 @@ pub fn migrate(asked: &There<'_>, stop: &AtomicBool) -> Result<u8> {
     done
 }
 
+/// Checks that the source has what is to be left out.
+fn are_there(asked: &There<'_>, schema: &Schema) -> Result<()> {
+    let missing = asked.without.iter().find(|name| !schema.objects.iter().any(|object| object.is_of(name)));
+    let Some(name) = missing else { return Ok(()) };
+    let meant = did_you_mean(name, schema.objects.iter().map(|object| object.name.as_str()));
+    bail!("--without {name}: {} has no such table, index, view or trigger{meant}", asked.file.display())
+}
+
 fn migrated(asked: &There<'_>, stop: &AtomicBool) -> Result<u8> {
     let mut source = look::open(asked.file)?;
     let schema = look::schema(&source)?;
-    for name in &asked.without {
-        let is_there = schema.objects.iter().any(|object| object.is_of(name));
-        ensure!(is_there, "--without {name}: {} has no such object", asked.file.display());
-    }
+    are_there(asked, &schema)?;
     let mut server = Server::connect(asked.to, asked.schema, asked.resume)?;
     let entries = ledger::read(&mut server)?;
     kept::is_nowhere_else(&mut server, asked.file)?;

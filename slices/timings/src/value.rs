@@ -103,46 +103,48 @@ pub enum Per {
     Unnamed,
 }
 
+/// What rates count, before a time: `req_per_s`, `ops/s`.
+const COUNTS: [&str; 36] = [
+    "op",
+    "ops",
+    "req",
+    "reqs",
+    "requests",
+    "tx",
+    "txn",
+    "txns",
+    "transactions",
+    "queries",
+    "statements",
+    "commits",
+    "inserts",
+    "updates",
+    "deletes",
+    "selects",
+    "reads",
+    "writes",
+    "rows",
+    "records",
+    "items",
+    "events",
+    "msgs",
+    "messages",
+    "calls",
+    "bytes",
+    "kb",
+    "mb",
+    "gb",
+    "kib",
+    "mib",
+    "gib",
+    "bit",
+    "kbit",
+    "mbit",
+    "gbit",
+];
+
 /// Whether a column's name is that of a rate, and of which one. A count before a shorter unit is a time: `req_ms`.
 pub fn rate(column: &str) -> Option<Per> {
-    const COUNTS: [&str; 36] = [
-        "op",
-        "ops",
-        "req",
-        "reqs",
-        "requests",
-        "tx",
-        "txn",
-        "txns",
-        "transactions",
-        "queries",
-        "statements",
-        "commits",
-        "inserts",
-        "updates",
-        "deletes",
-        "selects",
-        "reads",
-        "writes",
-        "rows",
-        "records",
-        "items",
-        "events",
-        "msgs",
-        "messages",
-        "calls",
-        "bytes",
-        "kb",
-        "mb",
-        "gb",
-        "kib",
-        "mib",
-        "gib",
-        "bit",
-        "kbit",
-        "mbit",
-        "gbit",
-    ];
     const PER_SECOND: [&str; 4] = ["rps", "tps", "qps", "iops"];
     const RATES: [&str; 2] = ["rate", "throughput"];
     let lower = column.to_lowercase();
@@ -382,7 +384,8 @@ mod tests {
     #[test]
     fn a_column_of_rates_is_known_by_its_name() {
         let known = ["req_per_s", "ops_s", "TPS", "req/s", "rows per second", "a (ops/sec)", "transactions_s", "MiB/s"];
-        for name in known.iter().chain(&["operations_s", "kops_s", "pages (s)", "tokens_s", "mbit_s", "MBps", "Mops/s"]) {
+        for name in known.iter().chain(&["operations_s", "kops_s", "pages (s)", "tokens_s", "mbit_s", "MBps", "Mops/s"])
+        {
             assert_eq!(rate(name), Some(Per::Second), "{name}");
         }
         for (name, per) in [

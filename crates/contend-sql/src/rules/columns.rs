@@ -78,7 +78,11 @@ fn written_out<'a>(tr: &mut Tr<'a>, column: &Column, definition: Option<&'a Colu
         return no(Id::Generated, &column.name, "PostgreSQL computes no generated column from another one");
     };
     if tr.at() > WRITTEN_OUT_MAX {
-        return no(Id::Generated, &column.name, "its expression is too long with those of the columns that it is computed from");
+        return no(
+            Id::Generated,
+            &column.name,
+            "its expression is too long with those of the columns that it is computed from",
+        );
     }
     tr.put("(CAST(");
     tr.deeper(|tr| assign::assign(tr, column, expression))?;

@@ -44,7 +44,11 @@ pub fn changed<'s>(before: &Objects, after: &Objects, workload: impl Iterator<It
     let added = || after.iter().filter(|object| !is_its_own(object)).find(is_new);
     let (object, what) = gone.or_else(|| Some((added()?, "is new".to_string())))?;
     let (kind, name) = (text(object, 0), text(object, 1));
-    let of = if ["table", "view"].contains(&kind.as_str()) { String::new() } else { format!(" of table {}", text(object, 2)) };
+    let of = if ["table", "view"].contains(&kind.as_str()) {
+        String::new()
+    } else {
+        format!(" of table {}", text(object, 2))
+    };
     Some(
         Invalid::Invariant
             .because(format!("the schema after the trial is not the one that it began with: {kind} {name}{of} {what}")),
@@ -140,7 +144,8 @@ mod tests {
 
     #[test]
     fn a_table_that_a_crash_empties_is_found() {
-        let found = |of: &[[&str; 4]], crash_safe| lost_in_a_crash(&objects(of), crash_safe).map(|reason| reason.detail);
+        let found =
+            |of: &[[&str; 4]], crash_safe| lost_in_a_crash(&objects(of), crash_safe).map(|reason| reason.detail);
         let logged = ["table", "t", "t", "logged a bigint"];
         assert_eq!(found(&[logged, ["index", "i", "t", "btree"]], "logged"), None);
         let unlogged = found(&[logged, ["table", "u", "u", "unlogged a bigint"]], "logged").expect("it is found");

@@ -303,7 +303,11 @@ pub mod tests {
         assert_eq!(of(transaction(true, true, &[(1, 0, 1)])), (0, 1), "or no row");
         assert_eq!(of(transaction(true, true, &[(3, 1, 1)])), (0, 1), "or an upsert what is there");
         let (begin, insert, end) = ((4, 0, 1), (1, 1, 3), (5, 0, 1));
-        assert_eq!(of(transaction(false, true, &[begin, insert, end])), (1, 1), "a savepoint begins a transaction, too");
+        assert_eq!(
+            of(transaction(false, true, &[begin, insert, end])),
+            (1, 1),
+            "a savepoint begins a transaction, too"
+        );
         assert_eq!(of(transaction(false, true, &[begin, insert, end, insert])), (0, 6), "and more after it");
         assert_eq!(of(transaction(false, true, &[begin, begin, insert, end])), (0, 3), "the inner one is released");
         assert_eq!(of(transaction(true, true, &[begin, insert, end])), (1, 1), "in a transaction");
@@ -351,7 +355,9 @@ pub mod tests {
         assert_eq!([STEP_BEGIN, 0, 1, 2, STEP_COMMIT].map(at), [0, 0, 1, 1, 1], "it updates in its first step");
         assert_eq!(least(true, Sample { flags: MAY_HAVE_ACTED, ..failed(2) }), 0, "the server may end it later");
         assert_eq!(least(false, failed(2)), 0, "each step is for itself");
-        let only = |ok| makes(&transaction(true, true, &[(2, 1, 1)]), &statements(), Counts::Writers).by(&sample(0, ok, (1, 2)));
+        let only = |ok| {
+            makes(&transaction(true, true, &[(2, 1, 1)]), &statements(), Counts::Writers).by(&sample(0, ok, (1, 2)))
+        };
         assert_eq!([only(true).least, only(false).least], [1, 0], "an update that changes nothing takes a number, too");
     }
 
