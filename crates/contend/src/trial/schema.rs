@@ -1,9 +1,9 @@
 //! The schema of a trial's databases, read before the workers start and after they end.
 
 use crate::check::schema::{self, Objects};
-use crate::contender::Tier;
 use crate::engine;
 use crate::record::model::Reason;
+use crate::study::model::Tier;
 use crate::trial::bench::Bench;
 use crate::trial::data::fresh::Fresh;
 use crate::trial::stage::Stage;
