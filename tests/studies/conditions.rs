@@ -61,7 +61,7 @@ fn a_condition_that_cannot_be_is_refused_before_anything_begins() {
     fs::write(bench.path("w.toml"), workload).expect("written");
     let said = bench.contend(&["run", "s.toml", "--out", "record"]).exits(2);
     assert!(
-        said.err.contains("condition `held=0`") && said.err.contains("w.toml:10: transaction.w.step[1].repeat"),
+        said.err.contains("s.toml:7: axes.held[3]") && said.err.contains("w.toml:10: transaction.w.step[1].repeat"),
         "{said:?}"
     );
     assert!(!bench.path("record").exists(), "{said:?}");

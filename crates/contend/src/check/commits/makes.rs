@@ -308,8 +308,8 @@ pub mod tests {
             (1, 1),
             "a savepoint begins a transaction, too"
         );
-        assert_eq!(of(transaction(false, true, &[begin, insert, end, insert])), (0, 6), "and more after it");
-        assert_eq!(of(transaction(false, true, &[begin, begin, insert, end])), (0, 3), "the inner one is released");
+        assert_eq!(of(transaction(false, true, &[begin, insert, end, insert])), (0, 8), "and more after it");
+        assert_eq!(of(transaction(false, true, &[begin, begin, insert, end])), (0, 6), "the inner one is released");
         assert_eq!(of(transaction(true, true, &[begin, insert, end])), (1, 1), "in a transaction");
     }
 
