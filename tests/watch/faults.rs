@@ -49,14 +49,19 @@ fn events_that_were_lost_are_counted_and_make_no_finding() {
     let dir = place();
     let program = Program::start(dir.path(), "busy_reader", 60);
     let (mut child, lines) = watching(&[&program.database.display().to_string(), "--json-line", "--for", "6s"]);
-    // The buffer is not read meanwhile.
+    let last = after_a_loss(&mut child, lines);
+    assert_eq!(last["findings"], Value::Array(vec![]), "{last}");
+}
+
+/// The last line of a watch that does not read its buffer until events are lost.
+fn after_a_loss(child: &mut Child, lines: impl Iterator<Item = String>) -> Value {
     signal("-STOP", child.id());
     wait_for("events to be lost", || overwritten(child.id()) > 2_000);
     signal("-CONT", child.id());
     let last = json(lines.last());
     child.wait().expect("it ends");
     assert!(last["lost_events"].as_u64() > Some(1_000), "{last}");
-    assert_eq!(last["findings"], Value::Array(vec![]), "{last}");
+    last
 }
 
 /// With statements their events are lost first; without, only lock calls are.
@@ -79,12 +84,7 @@ fn a_lock_that_lasts_while_events_are_lost_is_held_since_it_was_taken() {
             Some(line["at_s"].as_f64()? - held_ns / 1e9)
         };
         let before = lines.by_ref().find_map(|line| taken_s(&json(Some(line)))).expect("it holds the lock");
-        signal("-STOP", child.id());
-        wait_for("events to be lost", || overwritten(child.id()) > 2_000);
-        signal("-CONT", child.id());
-        let last = json(lines.last());
-        child.wait().expect("it ends");
-        assert!(last["lost_events"].as_u64() > Some(1_000), "{last}");
+        let last = after_a_loss(&mut child, lines);
         let after = taken_s(&last).unwrap_or_else(|| panic!("it holds the lock: {last}"));
         assert!((after - before).abs() < 0.1, "{before} {after} {further:?}");
     }

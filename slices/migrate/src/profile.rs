@@ -172,16 +172,22 @@ pub fn of_table(connection: &Connection, table: &Table, stop: &AtomicBool) -> Re
     };
     if let Some(unit) = unit {
         profile.columns.iter_mut().for_each(|column| column.seen[Sort::BrokenText as usize] = Occurrences::default());
-        broken_utf16(connection, table, unit, &mut profile)?;
+        broken_utf16((connection, stop), table, unit, &mut profile)?;
     }
     Ok(profile)
 }
 
 /// Counts texts of a database in UTF-16 that are not, such as one with half of a pair. SQLite gives them as other texts in UTF-8.
-fn broken_utf16(connection: &Connection, table: &Table, unit: fn([u8; 2]) -> u16, profile: &mut Profile) -> Result<()> {
+fn broken_utf16(
+    (connection, stop): (&Connection, &AtomicBool),
+    table: &Table,
+    unit: fn([u8; 2]) -> u16,
+    profile: &mut Profile,
+) -> Result<()> {
     let as_stored = |name: &String| format!("CASE typeof({0}) WHEN 'text' THEN CAST({0} AS BLOB) END", quoted(name));
     let columns: Vec<String> = table.columns.iter().map(as_stored).collect();
     each_row(connection, &table.all_rows(&columns.join(", ")), |number, rowid, values| {
+        go_on(stop)?;
         for (column, value) in profile.columns.iter_mut().zip(values) {
             let Argument::Blob(bytes) = value else { continue };
             let (pairs, rest) = bytes.as_chunks::<2>();

@@ -103,45 +103,9 @@ pub enum Per {
     Unnamed,
 }
 
-/// What rates count, before a time: `req_per_s`, `ops/s`.
-const COUNTS: [&str; 36] = [
-    "op",
-    "ops",
-    "req",
-    "reqs",
-    "requests",
-    "tx",
-    "txn",
-    "txns",
-    "transactions",
-    "queries",
-    "statements",
-    "commits",
-    "inserts",
-    "updates",
-    "deletes",
-    "selects",
-    "reads",
-    "writes",
-    "rows",
-    "records",
-    "items",
-    "events",
-    "msgs",
-    "messages",
-    "calls",
-    "bytes",
-    "kb",
-    "mb",
-    "gb",
-    "kib",
-    "mib",
-    "gib",
-    "bit",
-    "kbit",
-    "mbit",
-    "gbit",
-];
+/// What rates count, before a time, besides plurals: `op/s`, `ops_s`.
+const COUNTS: [&str; 15] =
+    ["op", "ops", "req", "tx", "txn", "kb", "mb", "gb", "kib", "mib", "gib", "bit", "kbit", "mbit", "gbit"];
 
 /// Whether a column's name is that of a rate, and of which one. A count before a shorter unit is a time: `req_ms`.
 pub fn rate(column: &str) -> Option<Per> {
@@ -154,11 +118,10 @@ pub fn rate(column: &str) -> Option<Per> {
     let is_time = |word: &str| unit_ns(word).is_some() || ["second", "minute"].contains(&word);
     // In thousands or millions: `kops_s`.
     let is_count = |word: &str| {
-        COUNTS.contains(&word) || word.strip_prefix(['k', 'm']).is_some_and(|count| COUNTS.contains(&count))
+        let in_thousands = || word.strip_prefix(['k', 'm']).is_some_and(|count| COUNTS.contains(&count));
+        COUNTS.contains(&word) || is_plural(word) || in_thousands()
     };
-    let after_per = |two: &[&str]| {
-        two[0] == "per" && is_time(two[1]) || (is_count(two[0]) || is_plural(two[0])) && is_second(two[1])
-    };
+    let after_per = |two: &[&str]| two[0] == "per" && is_time(two[1]) || is_count(two[0]) && is_second(two[1]);
     let by_sign = words.iter().filter_map(|word| word.rsplit_once('/'));
     let mut by_sign = by_sign.filter(|(count, of)| is_count(count) && is_time(of));
     let time = words.windows(2).find(|two| after_per(two)).map(|two| two[1]).or_else(|| Some(by_sign.next()?.1));
@@ -172,7 +135,7 @@ pub fn rate(column: &str) -> Option<Per> {
     }
 }
 
-/// Whether a word is the plural of something other than times. Before `_s` it makes a rate: `pages_s`.
+/// Whether a word is the plural of something other than times. Before `_s` or `/s` it makes a rate: `pages_s`.
 fn is_plural(word: &str) -> bool {
     const TIMES: [&str; 16] = [
         "times",
@@ -384,12 +347,21 @@ mod tests {
     #[test]
     fn a_column_of_rates_is_known_by_its_name() {
         let known = ["req_per_s", "ops_s", "TPS", "req/s", "rows per second", "a (ops/sec)", "transactions_s", "MiB/s"];
-        for name in known.iter().chain(&["operations_s", "kops_s", "pages (s)", "tokens_s", "mbit_s", "MBps", "Mops/s"])
-        {
+        for name in known.iter().chain(&[
+            "operations_s",
+            "kops_s",
+            "pages (s)",
+            "tokens_s",
+            "mbit_s",
+            "MBps",
+            "Mops/s",
+            "tokens/s",
+        ]) {
             assert_eq!(rate(name), Some(Per::Second), "{name}");
         }
         for (name, per) in [
             ("req_per_min", Per::OtherTime),
+            ("requests/min", Per::OtherTime),
             ("ops/h", Per::OtherTime),
             ("Throughput", Per::Unnamed),
             ("rate", Per::Unnamed),

@@ -174,11 +174,10 @@ fn commits(transaction: &Transaction, statements: &[Statement]) -> MakesCommits 
     }
     let each = |of: fn(&(u64, bool, bool)) -> bool| steps.iter().filter(|step| of(step)).map(|(n, ..)| *n).sum::<u64>();
     let (least, most) = (each(|(_, surely, _)| *surely), each(|(.., writes)| *writes));
-    let (is_whole, is_one) = (transaction.begin.is_some(), savepoint_is_one(transaction, statements));
-    let (least, most) = match is_one {
-        _ if is_whole => (least.min(1), most.min(1)),
-        Some(true) => (least.min(1), most.min(1)),
-        Some(false) => (0, most),
+    let is_whole = transaction.begin.is_some();
+    let (least, most) = match savepoint_is_one(transaction, statements) {
+        is_one if is_whole || is_one == Some(true) => (least.min(1), most.min(1)),
+        Some(_) => (0, most),
         None => (least, most),
     };
     MakesCommits { least, most, is_whole, counts_from: None, surely_after: None }
