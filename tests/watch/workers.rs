@@ -13,6 +13,7 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use tempfile::TempDir;
 
 /// Two writers, which hold the lock for 5 ms in each transaction and so wait for each other; some give up.
 const WORKLOAD: &str = r#"
@@ -437,8 +438,11 @@ fn of_programs_of_go_without_symbols_what_can_be_seen_agrees_and_the_rest_is_sai
 const QUICK: [&str; 2] = ["rusqlite", "modernc"];
 
 /// The sums of a Python program on the database in `path`, watched from its line "ready" to its line "done".
+///
+/// In a file system of its own: without a `-shm`, lock calls on every file of the device are traced, and those of other tests fill
+/// the buffer.
 pub fn sums_of(program: &str) -> Value {
-    let dir = place();
+    let dir = TempDir::with_prefix_in("contend-watch-", "/dev/shm").expect("a directory in memory");
     let database = dir.path().join("counted.db");
     let mut child = Command::new("python3");
     let child = child.args(["-c", program]).arg(&database).stdin(Stdio::piped()).stdout(Stdio::piped());

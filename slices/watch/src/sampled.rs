@@ -8,10 +8,14 @@ use crate::target::{Database, FileId, find};
 use anyhow::{Context, Result};
 use procfs::{FromBufRead, LockKind};
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
+use std::fs::File;
+use std::io::{self, Read};
 
 /// Time between two looks for processes that have ended.
 const LOOK_NS: u64 = 1_000_000_000;
+
+/// Bytes of a part of `/proc/locks`: a page of the kernel or more.
+const PART_BYTES: usize = 65_536;
 
 /// The polling source.
 pub struct Sampled {
@@ -26,6 +30,29 @@ pub struct Sampled {
 }
 
 type Held = BTreeMap<(usize, u32, Lock), Mode>;
+
+/// The lines of `/proc/locks`. The kernel lists at most a page at one moment and begins the next page at a position that others
+/// may have moved in between: of several pages, the lines of two looks are returned.
+fn locks() -> io::Result<String> {
+    let mut lines = vec![];
+    if look_at_locks(&mut lines)? > 1 {
+        look_at_locks(&mut lines)?;
+    }
+    String::from_utf8(lines).map_err(io::Error::other)
+}
+
+/// Adds the lines of one look, and returns the number of its parts.
+fn look_at_locks(lines: &mut Vec<u8>) -> io::Result<usize> {
+    let (mut file, mut part, mut parts) = (File::open("/proc/locks")?, [0; PART_BYTES], 0);
+    loop {
+        let count = file.read(&mut part)?;
+        if count == 0 {
+            return Ok(parts);
+        }
+        lines.extend_from_slice(&part[..count]);
+        parts += 1;
+    }
+}
 
 impl Sampled {
     pub fn new(databases: Vec<Database>) -> Sampled {
@@ -50,7 +77,7 @@ impl Sampled {
             self.looked_ns = now_ns;
             self.processes.look_for_ended();
         }
-        let text = fs::read_to_string("/proc/locks").context("cannot read /proc/locks")?;
+        let text = locks().context("cannot read /proc/locks")?;
         let mut held = Held::new();
         for lock in posix_locks(&text)? {
             let id = FileId { device: (lock.devmaj << 20) | lock.devmin, inode: lock.inode };
