@@ -18,10 +18,11 @@ for i in range(14):
 def pay(pause):
     db.execute('BEGIN IMMEDIATE')
     db.execute('UPDATE t SET v = v + 1 WHERE id = 1')
+    if pause == 0.6:
+        thread.start()
     time.sleep(pause)
     db.execute('COMMIT')
 def mail():
-    time.sleep(0.1)
     try:
         connect().execute('INSERT INTO t (name) VALUES (NULL)')
         raise SystemExit('not refused')
@@ -29,8 +30,6 @@ def mail():
         pass
 thread = threading.Thread(target=mail)
 for pause in (0.03, 0.6, 0.03):
-    if pause == 0.6:
-        thread.start()
     pay(pause)
 thread.join()
 time.sleep(1.6)

@@ -103,9 +103,8 @@ fn keeps_pauses(pause: Duration, replay: impl Fn(&str) -> Said) {
         Duration::from_nanos(outcome["replayed_ns"].as_u64().expect("a time"))
     };
     let [asap, captured, fast] = ["asap", "captured", "4"].map(took);
-    assert!(asap < pause, "{asap:?}");
-    assert!(captured >= pause, "{captured:?}");
-    assert!(fast >= pause / 4 && fast < pause, "{fast:?}");
+    assert!(captured >= pause && fast >= pause / 4, "{captured:?} {fast:?}");
+    assert!(asap < captured && fast < captured, "{asap:?} {fast:?} {captured:?}");
 }
 
 /// Whether a program is there; says what is not verified otherwise.

@@ -324,9 +324,10 @@ fn slower_is_a_status_if_asked_for() {
 #[test]
 fn work_that_a_command_leaves_to_others_is_no_win() {
     let bench = Bench::new();
-    // Until it is killed, it has time to become that program.
-    let ways = ["sleep 47.11 & sleep 0.02", "setsid sleep 47.11 >/dev/null 2>&1 & sleep 0.02"];
-    for (b, out) in ways.into_iter().zip(["group", "session"]) {
+    // Before the shell ends it has become that program.
+    let until = "until grep -qx sleep /proc/$!/comm; do sleep 0.01; done";
+    let ways = [format!("sleep 47.11 & {until}"), format!("setsid sleep 47.11 >/dev/null 2>&1 & {until}")];
+    for (b, out) in ways.iter().map(String::as_str).zip(["group", "session"]) {
         let fixed = ["gate", "--a", "sleep 0.1", "--b", b, "--rounds", "12", "--out", out];
         let said = bench.contend(&fixed).exits(3);
         let flat = said.out.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -334,7 +335,7 @@ fn work_that_a_command_leaves_to_others_is_no_win() {
         assert!(flat.contains(why) && !flat.contains("> faster"), "{}", said.out);
         assert!(processes_with_argument("47.11").is_empty());
     }
-    let allowed = ["gate", "--a", "sleep 0.1", "--b", ways[0], "--may-leave", "sleep", "--out", "allowed"];
+    let allowed = ["gate", "--a", "sleep 0.5", "--b", &ways[0], "--may-leave", "sleep", "--out", "allowed"];
     assert!(bench.contend(&allowed).exits(0).out.contains("faster: B takes"));
     // What has ended by itself was not left, whether its parent waited for it or not.
     for (b, out) in [("(true &); sleep 0.01", "ended"), ("sleep 47.11 & kill -9 $!; sleep 0.01", "killed")] {

@@ -220,7 +220,7 @@ fn shedding(wrong: &str) -> Service {
     )
 }
 
-/// Searches it; returns the found rate and, of each probe with a rate, that rate, the share of failures and what it showed.
+/// Searches it; returns the found rate and, of each probe with a rate, that rate, that of right answers, and what it showed.
 fn searched(bench: &Bench, service: &Service, args: &[&str]) -> (f64, Vec<(f64, f64, String)>, String) {
     let url = format!("http://127.0.0.1:{}/", service.1);
     let fixed = ["limit", &url, "--rounds", "1", "--rates-only", "--window", "2s", "--out", "found"];
@@ -229,23 +229,19 @@ fn searched(bench: &Bench, service: &Service, args: &[&str]) -> (f64, Vec<(f64, 
     let saved: toml::Table = fs::read_to_string(bench.path("found/limit.toml")).expect("a file").parse().expect("TOML");
     let found = saved["capacities"][0]["rate_per_s"].as_float().expect("a rate");
     let probes = saved["probes"].as_array().expect("probes").iter().filter_map(|probe| {
-        let failed = probe["values"].as_array()?.get(1)?.as_float()?;
-        Some((probe.get("rate_per_s")?.as_float()?, failed, probe.get("seen")?.as_str()?.to_string()))
+        let committed = probe.get("committed_per_s")?.as_float()?;
+        Some((probe.get("rate_per_s")?.as_float()?, committed, probe.get("seen")?.as_str()?.to_string()))
     });
     (found, probes.collect(), said.out.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
-/// No found rate may be above the threshold, and each probe above it has the share of its wrong answers.
+/// No found rate may be above the threshold, and no probe above it has more right answers.
 fn assert_wrong_answers_are_counted(found: f64, probes: &[(f64, f64, String)], said: &str) {
-    assert!((RIGHT_PER_S / 3.0..RIGHT_PER_S * 1.1).contains(&found), "{found}: {probes:?}");
+    assert!(found > 0.0 && found < RIGHT_PER_S * 1.1, "{found}: {probes:?}");
     let above: Vec<_> = probes.iter().filter(|(rate, ..)| *rate > RIGHT_PER_S * 1.2).collect();
-    for (rate, failed, seen) in &above {
-        // Slow machines answer less, and each window begins with a burst.
-        let due = 1.0 - RIGHT_PER_S / rate;
-        assert!(
-            seen == "misses" && (due * 0.7 - 0.03..due * 1.3 + 0.03).contains(failed),
-            "{rate}: {failed} for {due}"
-        );
+    for (rate, right, seen) in &above {
+        // Each window of 2 s begins with a burst.
+        assert!(seen == "misses" && *right <= RIGHT_PER_S * 1.1 + 5.0 / 2.0, "{rate}: {right} right answers a second");
     }
     assert!(said.contains("of the operations fail: "), "{said}");
 }

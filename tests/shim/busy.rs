@@ -83,13 +83,15 @@ fn a_deadlock_is_busy_snapshot() {
     for stage in Stage::both() {
         lines(&stage, &[]);
         let path = stage.path("a.db").display().to_string();
-        let script = "import sqlite3, sys, time\n\
+        // Each waits for the row of the other once that one has its own.
+        let script = "import os, sqlite3, sys, time\n\
             c = sqlite3.connect(sys.argv[1], isolation_level=None, timeout=10)\n\
             mine, other = int(sys.argv[2]), 3 - int(sys.argv[2])\n\
             while True:\n\
             \x20   c.execute('BEGIN')\n\
             \x20   try:\n\
-            \x20       c.execute('UPDATE t SET n = n + 10 WHERE id = ?', (mine,)); time.sleep(0.7)\n\
+            \x20       c.execute('UPDATE t SET n = n + 10 WHERE id = ?', (mine,)); open(f'{sys.argv[1]}.has{mine}', 'w').close()\n\
+            \x20       while not os.path.exists(f'{sys.argv[1]}.has{other}'): time.sleep(0.01)\n\
             \x20       c.execute('UPDATE t SET n = n + 10 WHERE id = ?', (other,)); c.execute('COMMIT'); break\n\
             \x20   except sqlite3.Error as e:\n\
             \x20       print(e.sqlite_errorname, c.in_transaction)\n\

@@ -126,7 +126,7 @@ fn a_process_without_a_parent_that_takes_other_processors_is_found() {
         return;
     }
     let bench = Bench::new();
-    said_of_script(&bench, "( (taskset -c 0 sleep 3) & )").exits(1);
+    said_of_script(&bench, "( (taskset -c 0 sleep 30) & )").exits(1);
     let found = details(&bench, Invalid::Processors);
     assert!(found.iter().any(|words| words.starts_with("sleep (process ")), "{found:?}");
     bench.assert_nothing_left();

@@ -1,7 +1,7 @@
 //! What goes wrong while a database is watched, and what the kernel does not allow: said, counted, and nothing else.
 
 use super::pathologies::begins;
-use super::{Language, Program, TRACEFS, compiled, last, may_trace, place, source, text, watch};
+use super::{Language, Program, TRACEFS, compiled, last, may_trace, place, place_apart, source, text, watch};
 use crate::support::{at_once, wait_for};
 use serde_json::Value;
 use std::fs;
@@ -237,14 +237,14 @@ fn writes_are_counted_across_changes_of_the_journal_mode() {
         return;
     }
     let sums = super::workers::sums_of(
-        "import sqlite3, sys, time\n\
+        "import sqlite3, sys\n\
         c = sqlite3.connect(sys.argv[1], isolation_level=None)\n\
         c.execute('CREATE TABLE t (a)')\n\
         print('ready', flush=True); sys.stdin.readline()\n\
         for mode in ('wal', 'delete', 'wal'):\n\
         \x20   c.execute('PRAGMA journal_mode = ' + mode)\n\
         \x20   c.execute('SELECT count(*) FROM t').fetchall()\n\
-        \x20   time.sleep(0.2)\n\
+        \x20   print('rollback' if mode == 'delete' else mode, flush=True); sys.stdin.readline()\n\
         \x20   for n in range(100): c.execute('INSERT INTO t VALUES (1)')\n\
         print('done', flush=True); sys.stdin.readline()\n",
     );
@@ -422,7 +422,7 @@ fn short_programs_whose_writes_were_not_seen_are_counted() {
     if !may_trace("short programs") {
         return;
     }
-    let dir = place();
+    let dir = place_apart();
     let database = dir.path().join("app.db");
     let write = "import sqlite3, sys\nc = sqlite3.connect(sys.argv[1])\nc.execute('PRAGMA journal_mode = WAL')\n\
         c.execute('CREATE TABLE IF NOT EXISTS t (v)')\nc.execute('INSERT INTO t VALUES (1)')\nc.commit()\nc.close()";
@@ -461,7 +461,7 @@ fn a_process_that_has_no_shm_file_is_named_with_this_reason() {
     if !may_trace("locking_mode = EXCLUSIVE") {
         return;
     }
-    let dir = place();
+    let dir = place_apart();
     let database = dir.path().join("app.db").display().to_string();
     let python = |code: &str| {
         let mut command = Command::new("python3");

@@ -51,6 +51,12 @@ fn place() -> TempDir {
     TempDir::with_prefix_in("contend-watch-", build).expect("a directory")
 }
 
+/// A directory in a file system of its own: without a `-shm`, lock calls on every file of the device are traced, and those of
+/// other tests fill the buffer.
+fn place_apart() -> TempDir {
+    TempDir::with_prefix_in("contend-watch-", "/dev/shm").expect("a directory in memory")
+}
+
 /// A planted program at work.
 struct Program {
     child: Child,
@@ -258,7 +264,7 @@ fn findings_until(
         let own = dir.path().join(at.to_string());
         fs::create_dir(&own).expect("made");
         command.env("CONTEND_GO", &go);
-        (Program::begin(command, &own, name, 60), vec![])
+        (Program::begin(command, &own, name, 120), vec![])
     };
     let mut programs: Vec<(Program, Vec<Value>)> = programs.into_iter().enumerate().map(begin).collect();
     let seconds = format!("{seconds}s");

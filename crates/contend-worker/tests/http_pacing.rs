@@ -30,13 +30,13 @@ fn open_loop(p: &mut Plan, count: u64, every_ns: u64) {
 fn an_open_loop_keeps_its_due_times() {
     let service = Service::start(|_| ok("hello"));
     let mut p = get(&service.url, "/");
-    open_loop(&mut p, 200, 2 * MS);
+    open_loop(&mut p, 100, 20 * MS);
     let samples = run(&p).samples.remove(0);
-    assert_eq!(samples.len(), 200);
-    assert!(samples.windows(2).all(|w| w[1].due_ns - w[0].due_ns == 2 * MS));
+    assert_eq!(samples.len(), 100);
+    assert!(samples.windows(2).all(|w| w[1].due_ns - w[0].due_ns == 20 * MS));
     // A busy machine makes most of them late. The one that is least late, of those long after the start, is as late as
     // the worker itself makes it.
-    let least = samples[100..].iter().map(|s| s.started_ns - s.due_ns).min().unwrap();
+    let least = samples[50..].iter().map(|s| s.started_ns - s.due_ns).min().unwrap();
     assert!(least < 10 * MS, "every operation began {} us late or later", least / 1000);
 }
 

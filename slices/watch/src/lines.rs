@@ -4,7 +4,7 @@ use crate::finding::Finding;
 use crate::fold;
 use crate::hold::GAP_NS_MIN;
 use crate::short;
-use crate::view::{DatabaseView, Row};
+use crate::view::{DatabaseView, Held, Row};
 use crate::watch::Watch;
 use crate::words::{Words, bytes, percent, time};
 use contend::report::text;
@@ -179,7 +179,7 @@ fn table(database: &DatabaseView, width: usize) -> String {
 /// The locks that processes hold at the end, longest first: the figures are about writes and waits, and of a reader they are 0.
 fn held_at_end(database: &DatabaseView, width: usize) -> String {
     let held = |row| Some((row, Row::holds_more(row).filter(|(_, ns)| *ns >= HELD_NS_MIN)?));
-    let mut held: Vec<(&Row, &(String, u64))> = database.processes.iter().filter_map(held).collect();
+    let mut held: Vec<(&Row, &(Held, u64))> = database.processes.iter().filter_map(held).collect();
     held.sort_by_key(|(_, (_, ns))| Reverse(*ns));
     let further = held.len().saturating_sub(NAMED_MAX);
     held.truncate(NAMED_MAX);
@@ -304,9 +304,9 @@ mod tests {
         );
         assert_eq!(lines[2..4], [" import_customers.py", " (4711)"]);
         let mut held = database(&["app", "reader", "idle", "soon"], 0);
-        let holds = [("read", 93_000), ("open", 93_000), ("read", 900)];
+        let holds = [(Held::Read, 93_000), (Held::Open, 93_000), (Held::Read, 900)];
         for (row, (lock, ms)) in held.processes[1..].iter_mut().zip(holds) {
-            row.holds = Some((lock.to_string(), ms * 1_000_000));
+            row.holds = Some((lock, ms * 1_000_000));
         }
         let said = table(&held, 80);
         assert_eq!(
@@ -315,7 +315,7 @@ mod tests {
             "{said}"
         );
         let mut many = database(&["r"; 6], 0);
-        many.processes.iter_mut().for_each(|row| row.holds = Some(("read".to_string(), 5_000_000_000)));
+        many.processes.iter_mut().for_each(|row| row.holds = Some((Held::Read, 5_000_000_000)));
         assert!(table(&many, 80).ends_with("2 further processes hold locks at the end, for a shorter time.\n"));
         let wide = table(&database(&["python3 import_customers.py"], 0), 100);
         assert!(wide.contains("python3 import_customers.py (4711)  123456  59.9 s"), "{wide}");

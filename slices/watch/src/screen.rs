@@ -4,7 +4,7 @@ use crate::connection;
 use crate::lines::HOT_JOURNAL;
 use crate::panel::{self, Size};
 use crate::short;
-use crate::view::{DatabaseView, Row, ThreadRow};
+use crate::view::{DatabaseView, Held, Row, ThreadRow};
 use crate::watch::Depth;
 use crate::words::{NOT_SEEN, Words, bytes, counted, percent, time};
 use ratatui::Frame;
@@ -376,7 +376,7 @@ fn widest(rows: &[&Row], threads: bool) -> u16 {
     cells.map(|holds| held(holds).chars().count()).max().unwrap_or(0).max(USUAL) as u16
 }
 
-fn held(holds: Option<&(String, u64)>) -> String {
+fn held(holds: Option<&(Held, u64)>) -> String {
     holds.map_or("-".to_string(), |(lock, ns)| format!("{lock} {}", time(*ns)))
 }
 

@@ -1,7 +1,7 @@
 //! The screen, drawn into a buffer.
 
 use super::*;
-use crate::view::{Totals, Waits};
+use crate::view::{Held, Totals, Waits};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 
@@ -16,7 +16,7 @@ fn row(pid: u32, program: &str, held: u64) -> Row {
         pid,
         program: program.to_string(),
         command: String::new(),
-        holds: Some(("write".to_string(), held)),
+        holds: Some((Held::Write, held)),
         waits_ns: None,
         writes_per_s: 40,
         refusals_per_s: Some(3),
@@ -39,7 +39,7 @@ fn drawn_of(columns: u16, choice: &Choice, [first, second]: [&str; 2], path: &st
     let threads = vec![ThreadRow {
         tid: 4719,
         name: Some("worker-3".to_string()),
-        holds: Some(("write".to_string(), 41_000_000)),
+        holds: Some((Held::Write, 41_000_000)),
         waits_ns: None,
         statement: Some("DELETE FROM cart".to_string()),
     }];
@@ -206,7 +206,7 @@ fn the_help_fits_into_80_by_24() {
 #[test]
 fn cells_are_as_wide_as_a_time_with_its_unit() {
     let mut wide = row(4711, "python3", 1);
-    wide.holds = Some(("checkpoint".to_string(), 12_500_000));
+    wide.holds = Some((Held::Checkpoint, 12_500_000));
     assert_eq!(widest(&[&wide], true), "checkpoint 12.5 ms".len() as u16);
     assert_eq!(widest(&[], true), 16);
 }

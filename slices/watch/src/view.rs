@@ -11,12 +11,10 @@ use crate::watch::Watch;
 use crate::words;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::fmt;
 
 /// Longest statement of a row.
 const STATEMENT_CHARS: usize = 200;
-/// Words for the locks of a connection, and of a reader.
-const OPEN: &str = "open";
-const READ: &str = "read";
 /// Time over which rates are computed.
 const RATE_NS: u64 = 1_000_000_000;
 
@@ -66,6 +64,43 @@ pub struct Reader {
     pub behind_frames: u32,
 }
 
+/// A lock, the same for both journal modes; the strongest is the last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Held {
+    /// Only that of an open connection.
+    Open,
+    Read,
+    Recover,
+    Checkpoint,
+    Write,
+    Pending,
+    Exclusive,
+}
+
+impl Held {
+    /// With `is_wal`, a connection holds SHARED as long as it is open, and its read lock is in the `-shm` file.
+    fn of(hold: &Hold, is_wal: bool) -> Held {
+        match hold.lock {
+            Lock::WalWrite | Lock::Reserved => Held::Write,
+            Lock::Shared if hold.mode == Mode::Alone => Held::Exclusive,
+            Lock::Pending => Held::Pending,
+            Lock::Checkpoint => Held::Checkpoint,
+            Lock::Recover => Held::Recover,
+            Lock::Shared if is_wal => Held::Open,
+            Lock::Read(_) | Lock::Shared => Held::Read,
+            Lock::Connected => Held::Open,
+        }
+    }
+}
+
+/// Its word, such as `write`.
+impl fmt::Display for Held {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(f)
+    }
+}
+
 /// State of a process.
 #[derive(Debug, Clone, Serialize)]
 pub struct Row {
@@ -75,7 +110,7 @@ pub struct Row {
     #[serde(skip)]
     pub command: String,
     /// Strongest lock that it holds, in SQLite's naming, and for how long.
-    pub holds: Option<(String, u64)>,
+    pub holds: Option<(Held, u64)>,
     /// Time that it has waited for a lock.
     pub waits_ns: Option<u64>,
     pub writes_per_s: u64,
@@ -92,8 +127,8 @@ pub struct Row {
 
 impl Row {
     /// The lock that it holds, more than that of an open connection, and for how long.
-    pub fn holds_more(&self) -> Option<&(String, u64)> {
-        self.holds.as_ref().filter(|(word, _)| word != OPEN)
+    pub fn holds_more(&self) -> Option<&(Held, u64)> {
+        self.holds.as_ref().filter(|(held, _)| *held != Held::Open)
     }
 }
 
@@ -104,7 +139,7 @@ pub struct ThreadRow {
     pub tid: u32,
     /// Name of the thread, if it has its own.
     pub name: Option<String>,
-    pub holds: Option<(String, u64)>,
+    pub holds: Option<(Held, u64)>,
     pub waits_ns: Option<u64>,
     pub statement: Option<String>,
 }
@@ -245,7 +280,6 @@ fn longest_wait_ns(timeline: &Timeline, database: usize, pid: u32) -> Option<u64
     timeline.waiting().filter(is_its).map(|wait| timeline.now_ns.saturating_sub(wait.from_ns)).max()
 }
 
-/// With `is_wal`, a connection holds SHARED as long as it is open, and its read lock is in the `-shm` file.
 fn rows(watch: &Watch, rates: &Rates, database: usize, is_wal: bool) -> Vec<Row> {
     let timeline = &watch.timeline;
     let names: BTreeMap<u32, _> = watch.processes().all().collect();
@@ -263,7 +297,7 @@ fn rows(watch: &Watch, rates: &Rates, database: usize, is_wal: bool) -> Vec<Row>
         let strongest = timeline
             .held()
             .filter(|hold| hold.database == database && hold.who.pid == pid)
-            .max_by_key(|hold| strength(hold, is_wal));
+            .max_by_key(|hold| Held::of(hold, is_wal));
         let named = names.get(&pid);
         // That of the writer, if it is known which thread that is.
         let writer = strongest.filter(|hold| hold.lock.is_writers()).map(|hold| hold.who.tid);
@@ -274,7 +308,7 @@ fn rows(watch: &Watch, rates: &Rates, database: usize, is_wal: bool) -> Vec<Row>
             pid,
             program: named.map_or("?".to_string(), |named| shown(&named.program)),
             command: named.map_or(String::new(), |named| shown(&named.command)),
-            holds: strongest.map(|hold| (in_words(hold, is_wal), hold.ns(timeline.now_ns))),
+            holds: strongest.map(|hold| (Held::of(hold, is_wal), hold.ns(timeline.now_ns))),
             waits_ns: longest_wait_ns(timeline, database, pid),
             writes_per_s: per_s(part.writes),
             refusals_per_s: sees_refusals.then(|| per_s(part.refusals)),
@@ -312,12 +346,12 @@ fn threads<'n>(
         change(found.entry(tid).or_insert_with(new));
     };
     let is_shown =
-        |hold: &Hold| hold.lock.is_writers() || in_words(hold, is_wal) == READ && timeline.is_one_reader(hold);
+        |hold: &Hold| hold.lock.is_writers() || Held::of(hold, is_wal) == Held::Read && timeline.is_one_reader(hold);
     let is_its = |hold: &&Hold| hold.database == database && hold.who.pid == pid && is_shown(hold);
     let mut held: Vec<&Hold> = timeline.held().filter(is_its).collect();
-    held.sort_by_key(|hold| strength(hold, is_wal));
+    held.sort_by_key(|hold| Held::of(hold, is_wal));
     for hold in held {
-        row(hold.who.tid, &|row| row.holds = Some((in_words(hold, is_wal), hold.ns(timeline.now_ns))));
+        row(hold.who.tid, &|row| row.holds = Some((Held::of(hold, is_wal), hold.ns(timeline.now_ns))));
     }
     for wait in timeline.waiting().filter(|wait| wait.database == database && wait.who.pid == pid) {
         row(wait.who.tid, &|row| row.waits_ns = Some(timeline.now_ns.saturating_sub(wait.from_ns)));
@@ -328,34 +362,6 @@ fn threads<'n>(
     // The row of a process with one thread says the same.
     let is_alone = found.len() == 1 && found.contains_key(&pid);
     if is_alone { vec![] } else { found.into_values().collect() }
-}
-
-/// A lock in words that are the same for both journal modes.
-fn in_words(hold: &Hold, is_wal: bool) -> String {
-    match hold.lock {
-        Lock::WalWrite | Lock::Reserved => "write",
-        Lock::Shared if hold.mode == Mode::Alone => "exclusive",
-        Lock::Pending => "pending",
-        Lock::Checkpoint => "checkpoint",
-        Lock::Recover => "recover",
-        Lock::Shared if is_wal => OPEN,
-        Lock::Read(_) | Lock::Shared => READ,
-        Lock::Connected => OPEN,
-    }
-    .to_string()
-}
-
-/// Rank of a lock; the strongest one of a process is shown.
-fn strength(hold: &Hold, is_wal: bool) -> u8 {
-    match hold.lock {
-        Lock::Shared if hold.mode == Mode::Alone => 7,
-        Lock::Pending => 6,
-        Lock::WalWrite | Lock::Reserved => 5,
-        Lock::Checkpoint | Lock::Recover => 4,
-        Lock::Shared if is_wal => 1,
-        Lock::Read(_) | Lock::Shared => 2,
-        Lock::Connected => 1,
-    }
 }
 
 /// Holder of the write lock for most of each column, newest last.
@@ -413,7 +419,7 @@ mod tests {
             timeline.apply(&Event { at_ns: ms * 1_000_000, who, what });
         }
         let rows = threads(&timeline, (0, 7), true, &|_| Some("reports"));
-        let holds = Some((READ.to_string(), 3_000_000_000));
+        let holds = Some((Held::Read, 3_000_000_000));
         let row = ThreadRow { tid: 72, name: Some("reports".to_string()), holds, waits_ns: None, statement: None };
         assert_eq!(rows, [row]);
     }

@@ -115,34 +115,35 @@ pub fn at_axis(source: &Source, study: &Study, axis: &str, value: &str, message:
         let index = values.map(value_text).position(|text| text.as_deref() == Ok(value))?;
         Some(vec!["axes".to_string(), axis.to_string(), index.to_string()])
     });
-    path.map_or(StudyError::Usage(message.clone()), |path| at(source, &path, message))
+    path.first().map_or(StudyError::Usage(message.clone()), |path| at(source, path, message))
 }
 
 /// An error at a number of `[load]`. `None` if it is not set, or a part inherits it: other parts may need it.
 fn at_load(source: &Source, study: &Study, count: &str, message: String) -> Option<StudyError> {
-    let path = located(source, study, |layer| {
+    let paths = located(source, study, |layer| {
         let is_set = layer.load.is_some_and(|load| match count {
             "clients" => load.clients.is_some(),
             _ => load.processes.is_some(),
         });
         is_set.then(|| vec!["load".to_string(), count.to_string()])
-    })?;
-    let is_own = study.part.is_none() || path[0] == "part";
-    is_own.then(|| at(source, &path, message))
+    });
+    let own = paths.iter().find(|path| study.part.is_none() || path[0] == "part")?;
+    Some(at(source, own, message))
 }
 
 fn at(source: &Source, path: &[String], message: String) -> StudyError {
     source.error(&path.iter().map(String::as_str).collect::<Vec<_>>(), message).into()
 }
 
-/// The path in the file of the first key that is found in a layer of the study or part.
-fn located(source: &Source, study: &Study, find: impl Fn(&Layer) -> Option<Vec<String>>) -> Option<Vec<String>> {
-    let written = parts::read(source).ok()?;
-    let part = written.parts.iter().find(|part| part.name() == study.part.as_deref())?;
-    let mut layers = part.editions().into_iter().flat_map(|(variant, extent)| part.file.layers(variant, extent));
-    let path = layers.find_map(|layer| {
+/// The paths in the file of a key in the layers of the study or part.
+fn located(source: &Source, study: &Study, find: impl Fn(&Layer) -> Option<Vec<String>>) -> Vec<Vec<String>> {
+    let written = parts::read(source).ok();
+    let part = written.iter().flat_map(|written| &written.parts).find(|part| part.name() == study.part.as_deref());
+    let editions = part.into_iter().flat_map(|part| part.editions().into_iter().map(move |edition| (part, edition)));
+    let layers = editions.flat_map(|(part, (variant, extent))| part.file.layers(variant, extent));
+    let paths = layers.filter_map(|layer| {
         let of_layer = layer.path.iter().map(ToString::to_string);
         Some(of_layer.chain(find(&layer)?).collect::<Vec<_>>())
-    })?;
-    Some(parts::locate(source, study.part.as_deref(), &path))
+    });
+    paths.map(|path| parts::locate(source, study.part.as_deref(), &path)).collect()
 }

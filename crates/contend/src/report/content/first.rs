@@ -345,10 +345,10 @@ fn limits(findings: &Findings<'_>) -> Vec<String> {
         crate::stats::precision::Ns(run.syncs.fsync_ns_p50)
     ));
     if !findings.as_published() && (findings.study.rounds as usize) < crate::stats::interval::MIN_ROUNDS {
-        limits.push(
-            "With fewer than 6 rounds there is a ratio but no word: chance cannot be distinguished from an effect."
-                .into(),
-        );
+        limits.push(format!(
+            "With fewer than {} rounds there is a ratio but no word: chance cannot be distinguished from an effect.",
+            crate::stats::interval::MIN_ROUNDS
+        ));
     }
     if findings.as_published() {
         limits.push(
