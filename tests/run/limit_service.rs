@@ -269,11 +269,10 @@ fn shorter_lists_with_status_200_fail_where_the_scenario_says_how_many_rows() {
 fn error_pages_with_status_200_are_named_at_the_first_rate_that_has_them() {
     let (bench, service) = (Bench::new(), shedding("body = b'<html>busy</html>'"));
     let (found, probes, said) = searched(&bench, &service, &[]);
-    assert!((RIGHT_PER_S / 3.0..RIGHT_PER_S * 1.3).contains(&found), "{found}: {probes:?}");
-    assert!(
-        probes.iter().any(|(rate, failed, seen)| *rate > found && *failed == 0.0 && seen == "misses"),
-        "{probes:?}"
-    );
+    assert!(found > 0.0 && found < RIGHT_PER_S * 1.3, "{found}: {probes:?}");
+    // Its answers are no failures, and no right ones.
+    let misses = |(rate, committed, seen): &(f64, f64, String)| *rate > found && *committed > found && seen == "misses";
+    assert!(probes.iter().any(misses), "{probes:?}");
     assert!(
         said.contains("answers differ from those at the lowest load") && said.contains("200 HTML or XML"),
         "{said}"

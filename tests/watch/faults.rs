@@ -1,7 +1,7 @@
 //! What goes wrong while a database is watched, and what the kernel does not allow: said, counted, and nothing else.
 
 use super::pathologies::begins;
-use super::{Language, Program, TRACEFS, compiled, last, may_trace, place, place_apart, source, text, watch};
+use super::{Language, Program, TRACEFS, compiled, last, may_trace, place, source, text, watch};
 use crate::support::{at_once, wait_for};
 use serde_json::Value;
 use std::fs;
@@ -10,20 +10,20 @@ use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 
 /// A watch whose first line has been read.
-fn watching(args: &[&str]) -> (Child, impl Iterator<Item = String> + use<>) {
+pub fn watching(args: &[&str]) -> (Child, impl Iterator<Item = String> + use<>) {
     let mut child = watch(args).stdout(Stdio::piped()).spawn().expect("it starts");
     let mut lines = BufReader::new(child.stdout.take().expect("piped")).lines().map_while(Result::ok);
     lines.next().expect("a line");
     (child, lines)
 }
 
-fn signal(signal: &str, pid: u32) {
+pub fn signal(signal: &str, pid: u32) {
     let status = Command::new("kill").arg(signal).arg(pid.to_string()).status().expect("kill");
     assert!(status.success(), "kill {signal} {pid}");
 }
 
 /// The last line of JSON of a watch that ends with this text.
-fn json(line: Option<String>) -> Value {
+pub fn json(line: Option<String>) -> Value {
     serde_json::from_str(&line.expect("a line")).expect("JSON")
 }
 
@@ -231,28 +231,6 @@ fn journal_modes_and_a_journal_that_a_killed_writer_left_are_said() {
     assert_eq!(shown(start(&[&left], &["--json-line"])), [rollback(false)], "it was rolled back");
 }
 
-#[test]
-fn writes_are_counted_across_changes_of_the_journal_mode() {
-    if !may_trace("changes of the journal mode") {
-        return;
-    }
-    let sums = super::workers::sums_of(
-        "import sqlite3, sys\n\
-        c = sqlite3.connect(sys.argv[1], isolation_level=None)\n\
-        c.execute('CREATE TABLE t (a)')\n\
-        print('ready', flush=True); sys.stdin.readline()\n\
-        for mode in ('wal', 'delete', 'wal'):\n\
-        \x20   c.execute('PRAGMA journal_mode = ' + mode)\n\
-        \x20   c.execute('SELECT count(*) FROM t').fetchall()\n\
-        \x20   print('rollback' if mode == 'delete' else mode, flush=True); sys.stdin.readline()\n\
-        \x20   for n in range(100): c.execute('INSERT INTO t VALUES (1)')\n\
-        print('done', flush=True); sys.stdin.readline()\n",
-    );
-    // A change of the mode writes it into the header of the file, under the writer's lock of a rollback journal. To WAL, the index
-    // of the log is then rebuilt, which is no write.
-    assert_eq!((&sums["writes"], &sums["gave_up"]), (&Value::from(303), &Value::from(0)), "{sums:#}");
-}
-
 /// The tool in a mount namespace of its own, after a command of the shell.
 fn with_mounts(before: &str, args: &[&str]) -> Output {
     let tool = env!("CARGO_BIN_EXE_contend");
@@ -414,76 +392,4 @@ fn a_program_in_a_container_is_found_and_contend_in_one_says_what_it_lacks() {
     let said = text(&inside).split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(said.contains("Depth: sampled") && said.contains("in a container with the host's processes"), "{said}");
     assert!(said.contains("processes in other containers or on the host"), "{said}");
-}
-
-/// Each is alone: the last connection to close removes the `-shm` file, whose number a look may not have met.
-#[test]
-fn short_programs_whose_writes_were_not_seen_are_counted() {
-    if !may_trace("short programs") {
-        return;
-    }
-    let dir = place_apart();
-    let database = dir.path().join("app.db");
-    let write = "import sqlite3, sys\nc = sqlite3.connect(sys.argv[1])\nc.execute('PRAGMA journal_mode = WAL')\n\
-        c.execute('CREATE TABLE IF NOT EXISTS t (v)')\nc.execute('INSERT INTO t VALUES (1)')\nc.commit()\nc.close()";
-    let program = || Command::new("python3").args(["-c", write]).arg(&database).status().expect("python3");
-    assert!(program().success());
-    let out = dir.path().join("record");
-    let (database_arg, out_arg) = (database.display().to_string(), out.display().to_string());
-    let (mut child, lines) = watching(&[&database_arg, "--json-line", "--no-sql", "--for", "60s", "--out", &out_arg]);
-    (0..40).for_each(|_| assert!(program().success()));
-    // Processes that have ended are read, too.
-    std::thread::sleep(std::time::Duration::from_secs(1));
-    signal("-INT", child.id());
-    lines.for_each(drop);
-    child.wait().expect("it ends");
-    let saved = json(fs::read_to_string(out.join("watch.json")).ok());
-    let processes = saved["databases"][0]["processes"].as_array().expect("a list");
-    // Each takes the write lock twice, to rebuild the index of the log and to write; the `-shm` file can be known from the
-    // second time on.
-    let holds = fs::read_to_string(out.join("holds.csv")).expect("readable");
-    let locks: Vec<Vec<&str>> = holds.lines().map(|line| line.split(',').collect()).collect();
-    let takes = |pid: &str| locks.iter().filter(|row| row[3] == pid && row[5] == "WAL_WRITE_LOCK").count();
-    let not_all_seen = processes.iter().filter(|process| takes(&process["pid"].to_string()) < 2).count();
-    let missing: Vec<&str> = saved["missing"].as_array().expect("a list").iter().filter_map(Value::as_str).collect();
-    let counted = |sentence: &str| {
-        let others = sentence.split_once(" and ").and_then(|(_, more)| more.split_once(" more: "));
-        1 + others.map_or(0, |(more, _)| more.parse::<usize>().expect("a number"))
-    };
-    let said: usize =
-        missing.iter().filter(|said| said.starts_with("perhaps some writes of ")).map(|said| counted(said)).sum();
-    assert_eq!((processes.len(), said), (40, not_all_seen), "{missing:?}: {saved}");
-}
-
-/// With `locking_mode = EXCLUSIVE` SQLite keeps the index of the log in memory: no lock shows a write.
-#[test]
-fn a_process_that_has_no_shm_file_is_named_with_this_reason() {
-    if !may_trace("locking_mode = EXCLUSIVE") {
-        return;
-    }
-    let dir = place_apart();
-    let database = dir.path().join("app.db").display().to_string();
-    let python = |code: &str| {
-        let mut command = Command::new("python3");
-        let code = format!("import sqlite3, sys\nc = sqlite3.connect(sys.argv[1], isolation_level=None)\n{code}");
-        command.args(["-c", &code, &database]).stdin(Stdio::piped()).stdout(Stdio::piped());
-        command
-    };
-    let makes = "c.execute('PRAGMA journal_mode = WAL'); c.execute('CREATE TABLE t (v)')";
-    assert!(python(makes).status().expect("python3").success());
-    let (mut child, lines) = watching(&[&database, "--no-sql"]);
-    let writes = "c.execute('PRAGMA locking_mode = EXCLUSIVE'); c.execute('INSERT INTO t VALUES (1)')\n\
-        print('done', flush=True); sys.stdin.read()";
-    let mut program = python(writes).spawn().expect("python3");
-    let done = BufReader::new(program.stdout.take().expect("piped")).lines().next().expect("a line").expect("text");
-    assert_eq!(done, "done");
-    signal("-INT", child.id());
-    let said = lines.collect::<Vec<_>>().join(" ").split_whitespace().collect::<Vec<_>>().join(" ");
-    child.wait().expect("it ends");
-    drop(program.stdin.take());
-    assert!(program.wait().expect("it ends").success());
-    let pid = program.id();
-    let why =
-        format!("it has locked {database} and no known `-shm` file: with PRAGMA locking_mode = EXCLUSIVE there is");
-    assert!(said.contains(&format!("perhaps some writes of python3 ({pid}): {why} none")), "{said}");
 }

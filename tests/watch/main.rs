@@ -1,6 +1,7 @@
 //! `contend watch` on real programs: each finding is planted and found with the right process; healthy programs have
 //! none. What needs tracefs says NOT VERIFIED where this user may not use it.
 
+mod counts;
 mod faults;
 mod pathologies;
 mod planted;
@@ -10,6 +11,7 @@ mod servers;
 #[path = "../support/mod.rs"]
 mod support;
 mod targets;
+mod unseen;
 mod workers;
 
 use serde_json::Value;

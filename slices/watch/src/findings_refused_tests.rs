@@ -98,3 +98,20 @@ fn a_connection_of_the_same_process_that_is_refused_in_pauses_counts_too() {
     let kinds = kinds(&found);
     assert!(matches!(kinds[..], [Kind::ProgramHoldsLock { refused: 6, refused_in_all: 9, .. }]), "{found:#?}");
 }
+
+/// It reads two databases and writes to the second, whose lock it takes and gives back: its snapshot is too old.
+#[test]
+fn a_refusal_belongs_to_the_database_whose_lock_was_given_back() {
+    let mut watched = Watched::new();
+    let mut at = |at_ms: u64, database: usize, lock: Lock, change: Change| {
+        watched.at(at_ms, ONE, What::Lock { database, lock, change });
+    };
+    [0, 1].into_iter().for_each(|database| at(10, database, Lock::Read(1), Change::Taken(Mode::Shared)));
+    watched.begins(20, ONE, "INSERT INTO b.t VALUES (3)");
+    for change in [Change::Taken(Mode::Alone), Change::Released] {
+        watched.at(20, ONE, What::Lock { database: 1, lock: Lock::WalWrite, change });
+    }
+    watched.ends(21, ONE, 5);
+    let refused = watched.timeline.sums.iter().filter(|(_, sums)| sums.busy > 0).map(|((database, _), _)| *database);
+    assert_eq!(refused.collect::<Vec<_>>(), [1]);
+}

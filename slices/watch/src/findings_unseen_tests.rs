@@ -148,3 +148,46 @@ fn a_lock_that_is_kept_adds_no_pause_to_its_shape() {
     let shape = &watched.timeline.tallies[&(0, ONE.pid)].shapes["INSERT INTO t"];
     assert_eq!((shape.held.count, shape.outside_ns, shape.gap.ns), (1, 0, 0));
 }
+
+/// A program takes one row of `INSERT ... RETURNING`, pauses, and resets the statement: the reset commits, with a sync.
+#[test]
+fn a_pause_before_a_commit_in_a_reset_is_found() {
+    let mut watched = Watched::new();
+    watched.does(1, 2, ONE, "SELECT 1 FROM t");
+    watched.begins(10, ONE, "INSERT INTO t VALUES (1) RETURNING id");
+    watched.takes(11, ONE);
+    watched.ends(12, ONE, 100);
+    watched.begins(20, WAITER, "INSERT INTO u");
+    for at_ms in (20..420).step_by(100) {
+        watched.lock(at_ms, WAITER, Lock::WalWrite, Change::Refused(Mode::Alone));
+    }
+    watched.at(412, ONE, What::SyncBegins { database: 0 });
+    watched.at(415, ONE, What::SyncEnds { database: 0 });
+    watched.lock(416, ONE, Lock::WalWrite, Change::Released);
+    watched.lock(420, WAITER, Lock::WalWrite, Change::Taken(Mode::Alone));
+    watched.lock(421, WAITER, Lock::WalWrite, Change::Released);
+    watched.ends(422, WAITER, 101);
+    let found = watched.found(500);
+    let (7, _, Kind::ProgramHoldsLock { holds: 1, before, refused: 4, .. }) = pause(&found) else {
+        panic!("{found:#?}")
+    };
+    assert_eq!(before.as_deref(), Some("INSERT INTO t VALUES (1) RETURNING id"));
+    assert_eq!(watched.timeline.holds.iter().map(|hold| hold.gap.ns).max(), Some(400 * MS));
+}
+
+/// A backup into the database. A statement under the lock, a rebuild or a short hold is none.
+#[test]
+fn write_locks_of_calls_that_are_not_traced_are_counted() {
+    let counted = |ms: u64, sql: Option<&str>, visible_ms: u64| {
+        let mut watched = Watched::new();
+        watched.timeline.visible.insert(ONE.pid, SECOND + visible_ms * MS);
+        watched.does(6, 7, ONE, "SELECT 1 FROM t");
+        watched.takes(10, ONE);
+        watched.lock(11, WAITER, Lock::WalWrite, Change::Refused(Mode::Alone));
+        sql.into_iter().for_each(|sql| watched.does(11, 12, ONE, sql));
+        watched.lock(10 + ms, ONE, Lock::WalWrite, Change::Released);
+        watched.timeline.without_statement.get(&ONE.pid).copied()
+    };
+    assert_eq!(counted(600, None, 5), Some(1));
+    assert_eq!([counted(5, None, 5), counted(600, Some("UPDATE t"), 5), counted(600, None, 20)], [None; 3]);
+}

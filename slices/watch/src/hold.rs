@@ -224,6 +224,14 @@ impl Hold {
         self.statement_ns > 0 && self.gap.ns >= GAP_NS_MIN && !self.is_kept
     }
 
+    /// Whether it kept others out while calls other than those of statements held it: those of a backup into the database.
+    /// `visible_ns`: since when its process's statements are visible.
+    pub fn is_by_unseen_calls(&self, visible_ns: u64) -> bool {
+        let is_without_statement = self.statement_ns == 0 && self.unseen_ns == 0 && self.from_ns > visible_ns;
+        let is_long = self.refused > 0 && self.ns(self.from_ns) >= GAP_NS_MIN;
+        is_without_statement && is_long && !self.is_rebuild && !self.is_kept
+    }
+
     /// Whether it is long by its work. What the disk, a checkpoint or readers take, or the program between statements, are
     /// other findings.
     pub fn works(&self, now_ns: u64) -> bool {

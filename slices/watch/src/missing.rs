@@ -124,6 +124,16 @@ pub fn wrote_unseen(pids: &BTreeSet<u32>, name: &dyn Fn(u32) -> String) -> Optio
     ))
 }
 
+/// Write locks that kept others out without a visible statement, counted by process, as a sentence.
+pub fn without_statement(holds: &BTreeMap<u32, u64>, name: &dyn Fn(u32) -> String) -> Option<String> {
+    let (first, more) = (name(*holds.first_key_value()?.0), others(" and of", holds.len()));
+    let count = counted(holds.values().sum(), "write lock");
+    Some(format!(
+        "why {count} of {first}{more} kept others out: the program executed no statement meanwhile. A backup into \
+         the database keeps the lock by calls that are not traced"
+    ))
+}
+
 /// Forked processes without a lock call, each with its parent, as a sentence.
 pub fn silent(forks: &[(u32, u32)], name: &dyn Fn(u32) -> String) -> Option<String> {
     let (pid, parent) = forks.first()?;
@@ -133,6 +143,15 @@ pub fn silent(forks: &[(u32, u32)], name: &dyn Fn(u32) -> String) -> Option<Stri
         name(*parent),
         others(", and in", forks.len())
     ))
+}
+
+/// A database that changed although no process was seen to lock it for that, as a sentence.
+pub fn changed_without_lock(database: &Database) -> String {
+    format!(
+        "who changed {}: no process took its write lock. A program may lock it in another way (the VFS unix-dotfile), or not at \
+         all (nolock=1), or work on another machine",
+        one_line(&database.path.display().to_string(), PATH_CHARS)
+    )
 }
 
 /// The number of processes after the first, after `and`.

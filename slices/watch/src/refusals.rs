@@ -231,10 +231,14 @@ impl Timeline {
             || self.held.values().filter(|hold| hold.who.pid == who.pid && databases.contains(&hold.database));
         let holder = of_process().find(|hold| hold.who.tid != who.tid && hold.lock.is_writers());
         let has_lock = of_process().any(|hold| hold.who == who && hold.lock.is_writers());
-        let database = holder.or(of_process().next()).map(|hold| hold.database).or(databases.first().copied());
+        let thread = self.threads.get(&who);
+        // It had the lock of this one in the same call, and gave it back.
+        let gave_back = |at: &usize| thread.is_some_and(|thread| thread.wrote_ns(*at) >= call.from_ns);
+        let is_met = holder.map(|hold| hold.database).or_else(|| databases.iter().copied().find(gave_back));
+        let any = || of_process().next().map(|hold| hold.database).or(databases.first().copied());
+        let database = is_met.or_else(any);
         let holder_sql = holder.and_then(|hold| self.last_statement(hold));
         let sql = call.sql.as_deref();
-        let thread = self.threads.get(&who);
         // A connection in WAL mode that waits for nothing has its file open, and the lock for that.
         // What was in its way may have ended before the call returned.
         let since = |hold: &&Hold| hold.to_ns >= Some(call.from_ns);

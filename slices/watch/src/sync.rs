@@ -90,8 +90,14 @@ impl Syncs {
             Synced::Descriptor(fd) => FileId::at(&PathBuf::from(format!("/proc/{pid}/fd/{fd}"))),
             Synced::Ends => return self.begun.remove(&tid),
         };
-        let is_of = |database: &Database| id.is_some_and(|id| database.id == id || database.log_or_journal(id));
-        let found = databases.iter().position(is_of).or_else(|| self.reserved.get(&tid).copied());
+        let of = |is_its: &dyn Fn(&Database, FileId) -> bool| {
+            databases.iter().position(|database| id.is_some_and(|id| is_its(database, id)))
+        };
+        // The number of a journal that was removed is soon one of another database's.
+        let found = of(&|database, id| database.id == id)
+            .or_else(|| of(&|database, id| database.is_beside(id, "-wal")))
+            .or_else(|| self.reserved.get(&tid).copied())
+            .or_else(|| of(&|database, id| database.is_beside(id, "-journal")));
         if let (Some(database), Synced::Descriptor(_)) = (found, synced) {
             if self.begun.len() >= THREADS_MAX {
                 self.begun.clear();
@@ -120,7 +126,9 @@ mod tests {
         let of = |syncs: &mut Syncs, name: &str| syncs.database(&databases, 7, 8, &Synced::File(id(name)));
         let found = ["a.db", "b.db", "b.db-wal", "b.db-journal", "other"].map(|name| of(&mut syncs, name));
         assert_eq!(found, [Some(0), Some(1), Some(1), Some(1), None]);
-        // A journal that is gone by now.
+        // A journal that is gone by now, or whose number is one of another database's.
+        syncs.reserves(8, 0, true);
+        assert_eq!(["other", "b.db-journal", "b.db-wal"].map(|name| of(&mut syncs, name)), [Some(0), Some(0), Some(1)]);
         syncs.reserves(8, 1, true);
         assert_eq!(of(&mut syncs, "other"), Some(1));
         syncs.reserves(8, 0, false);

@@ -196,11 +196,9 @@ impl Database {
         self.shm_before.contains(&Some(id))
     }
 
-    /// Whether this is the database's write-ahead log, or its rollback journal, as they are now.
-    pub fn log_or_journal(&self, id: FileId) -> bool {
-        id.device == self.id.device
-            && ["-wal", "-journal"].iter().any(|suffix| FileId::at(&companion(&self.path, suffix)) == Some(id))
-            && self.is_at_its_path()
+    /// Whether this is the file beside the database with this suffix, such as `-wal`, as it is now.
+    pub fn is_beside(&self, id: FileId, suffix: &str) -> bool {
+        id.device == self.id.device && FileId::at(&companion(&self.path, suffix)) == Some(id) && self.is_at_its_path()
     }
 
     /// Bytes that a commit changes, except with `locking_mode = EXCLUSIVE`: the header of the log's index, or the change

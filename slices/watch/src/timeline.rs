@@ -62,6 +62,8 @@ pub struct Timeline {
     pub wrote_unseen: BTreeSet<u32>,
     /// By process, statements that returned SQLITE_BUSY without a refused lock call or a lock of the process.
     pub unexplained: BTreeMap<u32, u64>,
+    /// By process, write locks that kept others out and under which it executed no visible statement.
+    pub without_statement: BTreeMap<u32, u64>,
     /// By process, statements of a writer and commits that returned SQLITE_BUSY without a refused lock call.
     pub kept_open: BTreeMap<u32, u64>,
     /// Nanoseconds for which threads of possible earlier writers had a processor since their process's statements are visible.
@@ -406,6 +408,9 @@ impl Timeline {
                 self.threads.entry(hold.who).or_default().wrote(database, at_ns);
             }
             self.sums(database, who.pid).held_write_lock(hold.ns(at_ns), hold.is_rebuild);
+            if self.called.contains(&who.pid) && hold.is_by_unseen_calls(self.visible_ns(who.pid)) {
+                *self.without_statement.entry(who.pid).or_default() += 1;
+            }
         }
         if lock != Lock::Connected {
             self.tallies.entry((database, hold.who.pid)).or_default().hold(&hold, at_ns);
@@ -415,10 +420,14 @@ impl Timeline {
     }
 
     fn synced(&mut self, database: usize, who: Who, at_ns: u64) {
+        let free_ns = self.free_ns(who);
         let Some(thread) = self.threads.get_mut(&who) else { return };
         let Some(from_ns) = thread.sync_from_ns.take() else { return };
         if thread.calls.is_empty() && thread.last_end_ns > 0 {
-            // A commit in a call that is not seen, such as sqlite3_reset: the program did not pause.
+            // A commit in a call that is not seen, such as sqlite3_reset: the program has paused up to then, and not since.
+            for hold in self.held.values_mut().filter(|hold| hold.who == who) {
+                hold.count_gap(thread, None, from_ns, free_ns);
+            }
             thread.last_end_ns = at_ns;
         }
         let ns = at_ns.saturating_sub(from_ns);

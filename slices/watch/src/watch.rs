@@ -116,6 +116,10 @@ pub struct Watch {
     counted_open_ns: u64,
     /// Forked processes that had a database open at the end and were never seen to take a lock, each with its parent.
     silent: Vec<(u32, u32)>,
+    /// Of databases with a rollback journal, the counter that each commit changes, when the watch began.
+    counters: Vec<Option<Vec<u8>>>,
+    /// Databases that changed until the end without a write lock that was seen.
+    unlocked: Vec<usize>,
     /// When a process was last asked for databases that are not watched, within the last second.
     looked_for_others: HashMap<u32, u64>,
     /// Processor time of the threads of processes that held a write lock when the watch began, or their statements became
@@ -160,6 +164,8 @@ impl Watch {
             dead: HashMap::new(),
             counted_open_ns: 0,
             silent: vec![],
+            counters: vec![],
+            unlocked: vec![],
             looked_for_others: HashMap::new(),
             processor_before: HashMap::new(),
         };
@@ -172,6 +178,7 @@ impl Watch {
         watch.timeline.begin(placed_ns.max(watch.timeline.now_ns));
         watch.began = now_utc();
         watch.worst = Worst::default();
+        watch.counters = watch.counters_now();
         watch.note_holders();
         Ok(watch)
     }
@@ -225,6 +232,7 @@ impl Watch {
         self.bury_dead(now_ns, all);
         if all {
             self.silent = self.silent_forks();
+            self.unlocked = self.changed_without_lock();
         }
         if all || now_ns >= self.counted_open_ns + OPEN_NS {
             self.counted_open_ns = now_ns;
@@ -332,7 +340,9 @@ impl Watch {
         }));
         missing.extend(missing::kept_open(&self.timeline.kept_open, &name));
         missing.extend(missing::wrote_unseen(&self.timeline.wrote_unseen, &name));
+        missing.extend(missing::without_statement(&self.timeline.without_statement, &name));
         missing.extend(missing::silent(&self.silent, &name));
+        missing.extend(self.unlocked.iter().map(|at| missing::changed_without_lock(&self.databases()[*at])));
         let lost = self.lost();
         if lost > 0 {
             missing.push(format!(
@@ -396,6 +406,23 @@ impl Watch {
                 || self.timeline.sums.iter().any(|((_, of), sums)| *of == pid && sums.refusals > 0)
         };
         forked_with(&files).into_iter().filter(|(pid, _)| !has_locked(*pid)).collect()
+    }
+
+    fn counters_now(&self) -> Vec<Option<Vec<u8>>> {
+        self.databases().iter().map(|database| database.commit_mark().filter(|_| !database.is_wal())).collect()
+    }
+
+    /// Databases that commits have changed although no process took a write lock.
+    fn changed_without_lock(&self) -> Vec<usize> {
+        let has_writers = |at: usize| {
+            self.timeline.held().any(|hold| hold.database == at && hold.lock.is_writers())
+                || self.timeline.sums.iter().any(|((of, _), sums)| *of == at && sums.writes > 0)
+        };
+        let sees_all = matches!(self.source, Source::Trace(_)) && self.lost() == 0;
+        let pairs = self.counters.iter().zip(self.counters_now()).enumerate();
+        let changed = pairs
+            .filter(|(at, (before, now))| before.is_some() && now.is_some() && *before != now && !has_writers(*at));
+        changed.filter(|_| sees_all).map(|(at, _)| at).collect()
     }
 
     /// Counts the connections that processes have closed: where calls are seen, of those that were opened since.
