@@ -14,6 +14,7 @@ pub mod event;
 pub mod finding;
 pub mod findings;
 mod fold;
+mod function;
 pub mod hold;
 mod hot;
 mod instance;

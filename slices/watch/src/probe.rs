@@ -6,6 +6,7 @@
 //! return instruction.
 
 use crate::event::{CHECKPOINT_CALL, What};
+use crate::function::{self, Called};
 use crate::pclntab;
 use crate::process::Mapped;
 use crate::target::FileId;
@@ -17,34 +18,15 @@ use object::read::elf::{ElfFile64, Sym};
 use object::{
     Endianness, Object, ObjectSection, ObjectSegment, ObjectSymbol, ReadCache, SectionKind, SegmentFlags, SymbolKind,
 };
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::Path;
 
-/// Functions of SQLite: `(connection, text, ...)` compiles a statement, `(statement)` executes it, `(connection, ...)`
-/// makes a checkpoint, `(path, ...)` opens a connection. The last one, `sqlite3_sql`, is not probed; its code shows
-/// where a statement stores the pointer to its text.
-const FUNCTIONS: [(&str, Option<Called>); 11] = [
-    ("sqlite3_prepare_v2", Some(Called::Prepare)),
-    ("sqlite3_prepare_v3", Some(Called::Prepare)),
-    ("sqlite3_prepare", Some(Called::Prepare)),
-    ("sqlite3_prepare16_v2", Some(Called::Prepare16)),
-    ("sqlite3_prepare16_v3", Some(Called::Prepare16)),
-    ("sqlite3_prepare16", Some(Called::Prepare16)),
-    ("sqlite3_step", Some(Called::Step)),
-    ("sqlite3_wal_checkpoint_v2", Some(Called::Checkpoint)),
-    ("sqlite3_open", Some(Called::Open)),
-    ("sqlite3_open_v2", Some(Called::Open)),
-    ("sqlite3_sql", None),
-];
 /// Fields with the two parts of a text in UTF-16, and the units of each: the kernel copies no longer arrays.
 pub const UTF16_FIELDS: [&str; 2] = ["utf16", "utf16_more"];
 const UTF16_UNITS: usize = 64;
-/// Prefix of their names.
-const COMMON: &[u8] = b"sqlite3_";
-/// Prefix of their names in SQLite translated to Go. Their first argument is the thread's state.
-const TRANSLATED: &str = "modernc.org/sqlite/lib.X";
-
+/// Fields with the first bytes of a statement's text when it is executed, if it is known where a statement has its text.
+pub const BEGINNING_FIELDS: [&str; 2] = ["begins", "goes_on"];
 /// Registers, as the kernel names them.
 struct Registers {
     /// First two arguments and result of a C function.
@@ -60,17 +42,6 @@ const REGISTERS: Option<Registers> = if cfg!(target_arch = "x86_64") {
 } else {
     None
 };
-
-/// Purpose of a function.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Called {
-    Prepare,
-    /// With a text in UTF-16, which the kernel copies as numbers: the first [`UTF16_UNITS`] of it.
-    Prepare16,
-    Step,
-    Checkpoint,
-    Open,
-}
 
 /// Event that a probe reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -125,6 +96,8 @@ pub struct Probed {
     pub id: FileId,
     pub mapped: Mapped,
     pub probes: Vec<Probe>,
+    /// As in [`Found`].
+    pub text_at: Option<u64>,
 }
 
 /// Whether one of these files has probes.
@@ -173,11 +146,13 @@ pub fn look_into(path: &Path) -> Result<Found> {
         named = translated(&program);
         ensure!(!named.is_empty(), "a program of Go without names of its functions; build it without -ldflags=-s");
     }
+    let names: Vec<String> = named.iter().map(|named| named.name.clone()).collect();
+    named.retain(|named| !function::is_inlined(&named.name, &names));
     let mut found = Found::default();
     for Named { name, called, address, bytes } in named {
         let code = code(&program, address, bytes);
         let code = code.with_context(|| format!("its symbol table is wrong about {name}"))?;
-        let is_go = name.starts_with(TRANSLATED);
+        let is_go = name.starts_with(function::TRANSLATED);
         let Some(called) = called else {
             found.text_at = found.text_at.or_else(|| loaded_from(code.bytes, is_go));
             continue;
@@ -204,7 +179,7 @@ fn loaded_from_x86_64(code: &[u8], is_go: bool) -> Option<u64> {
     let loads = |instruction: &iced_x86::Instruction| {
         let memory = [instruction.memory_base(), instruction.memory_index()];
         instruction.mnemonic() == Mnemonic::Mov
-            && instruction.op0_register() == Register::RAX
+            && instruction.op0_register().is_gpr64()
             && instruction.op1_kind() == OpKind::Memory
             && memory == [argument, Register::None]
     };
@@ -213,26 +188,23 @@ fn loaded_from_x86_64(code: &[u8], is_go: bool) -> Option<u64> {
 }
 
 fn loaded_from_aarch64(code: &[u8], is_go: bool) -> Option<u64> {
-    // ldr x0, [x0, #8 * n], in Go from x1.
+    // ldr into any register, [x0, #8 * n], in Go from x1.
     let load = if is_go { 0xf940_0020 } else { 0xf940_0000 };
     let words = code.chunks_exact(4).map(|word| u32::from_le_bytes(word.try_into().unwrap_or_default()));
-    let at = words.into_iter().find(|word| word & 0xffc0_03ff == load).map(|word| u64::from(word >> 10 & 0xfff) * 8)?;
+    let at = words.into_iter().find(|word| word & 0xffc0_03e0 == load).map(|word| u64::from(word >> 10 & 0xfff) * 8)?;
     Some(at).filter(|at| *at < STATEMENT_BYTES as u64)
 }
 
 /// Functions of SQLite translated to Go, from the table of functions that a program without symbols has, too.
 fn translated(program: &Program<'_>) -> Vec<Named> {
     let Some(table) = program.section_by_name(OF_GO) else { return vec![] };
-    let called = |name: &str| {
-        let of_sqlite = name.strip_prefix(TRANSLATED)?;
-        FUNCTIONS.iter().find(|(known, _)| *known == of_sqlite).map(|(_, called)| *called)
-    };
     let data = program.sections().filter(|section| section.kind() == SectionKind::Data);
     let data: Vec<&[u8]> = data.filter_map(|section| section.data().ok()).collect();
     let bytes = table.data().unwrap_or_default();
-    let found = pclntab::functions(bytes, table.address(), &data, |name| called(name).is_some());
-    let named =
-        |pclntab::Function { name, address, bytes }| Some(Named { called: called(&name)?, name, address, bytes });
+    let found = pclntab::functions(bytes, table.address(), &data, |name| function::called(name).is_some());
+    let named = |pclntab::Function { name, address, bytes }| {
+        Some(Named { called: function::called(&name)?, name, address, bytes })
+    };
     found.unwrap_or_default().into_iter().filter_map(named).collect()
 }
 
@@ -242,7 +214,7 @@ fn symbols(program: &Program<'_>) -> Result<Vec<Named>> {
     let mut found = vec![];
     for (section, symbols) in [(".strtab", program.symbols()), (".dynstr", program.dynamic_symbols())] {
         let names = program.section_by_name(section).and_then(|section| section.data().ok()).unwrap_or_default();
-        let places = places_of_names(names);
+        let places = function::places_of_names(names);
         for symbol in symbols {
             // Whether a symbol is a definition is checked last, because that looks up its name.
             let known = places.get(&symbol.elf_symbol().st_name(program.endian()));
@@ -260,22 +232,6 @@ fn symbols(program: &Program<'_>) -> Result<Vec<Named>> {
 /// return changes the return address, by which the library knows SQLite's inner calls.
 fn is_capture(program: &Program<'_>) -> bool {
     program.dynamic_symbols().any(|symbol| symbol.name() == Ok("CONTEND_INTERPOSE"))
-}
-
-/// Offsets of the functions' names in a string table. A name that ends another one may share its text.
-fn places_of_names(names: &[u8]) -> HashMap<u32, (String, Option<Called>)> {
-    let mut places = HashMap::new();
-    for at in memchr::memmem::find_iter(names, COMMON) {
-        let text = names[at..].split(|byte| *byte == 0).next().unwrap_or_default();
-        let Some((name, called)) = FUNCTIONS.iter().find(|(name, _)| name.as_bytes() == text) else { continue };
-        places.insert(at as u32, (name.to_string(), *called));
-        if let Some(start) =
-            at.checked_sub(TRANSLATED.len()).filter(|start| names[*start..].starts_with(TRANSLATED.as_bytes()))
-        {
-            places.insert(start as u32, (format!("{TRANSLATED}{name}"), *called));
-        }
-    }
-    places
 }
 
 /// The instructions of a function, and their offset in the file.
@@ -383,9 +339,9 @@ pub fn probes(functions: &BTreeMap<u64, Function>, first: usize) -> Vec<Probe> {
 
 /// The line that registers a probe under `full_name` (group and name). `None` for processors whose registers are not
 /// listed here.
-pub fn line(probe: &Probe, full_name: &str, mapped: &Mapped) -> Option<String> {
+pub fn line(probe: &Probe, full_name: &str, of: &Probed) -> Option<String> {
     let Registers { c: [first, second, result], go: [after_state, then, go_result, goroutine] } = REGISTERS?;
-    let place = format!("{}:0x{:x}", mapped.reached.display(), probe.offset);
+    let place = format!("{}:0x{:x}", of.mapped.reached.display(), probe.offset);
     let (first, second) = if probe.of_go { (after_state, then) } else { (first, second) };
     let fields = match probe.kind {
         Kind::PrepareBegins => format!("connection={first}:x64 sql=+0({second}):ustring stack=%sp:x64"),
@@ -400,7 +356,12 @@ pub fn line(probe: &Probe, full_name: &str, mapped: &Mapped) -> Option<String> {
             format!("connection={first}:x64 {text} stack=%sp:x64")
         }
         // A statement's first field is the address of its connection.
-        Kind::StepBegins => format!("connection=+0({first}):x64 statement={first}:x64 stack=%sp:x64"),
+        Kind::StepBegins => {
+            let [begins, goes_on] = BEGINNING_FIELDS;
+            let text = |at| format!(" {begins}=+0(+{at}({first})):x64 {goes_on}=+8(+{at}({first})):x64");
+            let text = of.text_at.map_or(String::new(), text);
+            format!("connection=+0({first}):x64 statement={first}:x64 stack=%sp:x64{text}")
+        }
         Kind::PrepareEnds | Kind::StepEnds if probe.of_go => format!("code={go_result}:s32"),
         Kind::PrepareEnds | Kind::StepEnds => return Some(format!("r:{full_name} {place} code={result}:s32")),
     };
@@ -427,11 +388,13 @@ mod tests {
     #[cfg(target_arch = "x86_64")]
     fn a_line_names_file_offset_and_registers() {
         let mapped = Mapped { path: PathBuf::from("/l"), reached: PathBuf::from("/reached/l") };
-        let line = |kind, of_go| {
-            let probe = Probe { kind, name: String::new(), offset: 0x1f0, of_go };
-            line(&probe, "g/n", &mapped).expect("a known processor")
-        };
+        let mut of = Probed { id: FileId { device: 1, inode: 7 }, mapped, probes: vec![], text_at: Some(248) };
+        let probe = |kind, of_go| Probe { kind, name: String::new(), offset: 0x1f0, of_go };
         let step = "p:g/n /reached/l:0x1f0 connection=+0(%di):x64 statement=%di:x64 stack=%sp:x64";
+        let with_text = format!("{step} begins=+0(+248(%di)):x64 goes_on=+8(+248(%di)):x64");
+        assert_eq!(line(&probe(Kind::StepBegins, false), "g/n", &of), Some(with_text));
+        of.text_at = None;
+        let line = |kind, of_go| line(&probe(kind, of_go), "g/n", &of).expect("a known processor");
         assert_eq!(line(Kind::StepBegins, false), step);
         let prepare = "p:g/n /reached/l:0x1f0 connection=%di:x64 sql=+0(%si):ustring stack=%sp:x64";
         assert_eq!(line(Kind::PrepareBegins, false), prepare);
@@ -461,6 +424,10 @@ mod tests {
         assert_eq!((loaded_from_x86_64(&of_c, false), loaded_from_x86_64(&of_c, true)), (Some(0xf8), None));
         // mov rax, [rbx + 0xf8]; ret
         assert_eq!(loaded_from_x86_64(&[0x48, 0x8b, 0x83, 0xf8, 0, 0, 0, 0xc3], true), Some(0xf8));
+        // test rbx, rbx; je; mov rcx, [rbx + 0xf8]; jmp; xor ecx, ecx; mov rax, rcx; ret
+        let of_go =
+            [0x48, 0x85, 0xdb, 0x74, 9, 0x48, 0x8b, 0x8b, 0xf8, 0, 0, 0, 0xeb, 2, 0x31, 0xc9, 0x48, 0x89, 0xc8, 0xc3];
+        assert_eq!(loaded_from_x86_64(&of_go, true), Some(0xf8));
         // mov rax, [rdi + rax * 8 + 0xf8]; ret
         assert_eq!(loaded_from_x86_64(&[0x48, 0x8b, 0x84, 0xc7, 0xf8, 0, 0, 0, 0xc3], false), None);
         // cbz x0; ldr x0, [x0, #248]; ret
@@ -468,16 +435,6 @@ mod tests {
         let code: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
         assert_eq!((loaded_from_aarch64(&code, false), loaded_from_aarch64(&code, true)), (Some(248), None));
         assert_eq!(loaded_from_x86_64(&[], false), None);
-    }
-
-    #[test]
-    fn names_are_found_that_end_others() {
-        let names = b"\0f_Cfunc_sqlite3_step\0modernc.org/sqlite/lib.Xsqlite3_prepare_v2\0sqlite3_stepped\0";
-        let places = places_of_names(names);
-        let mut found: Vec<(u32, &str)> = places.iter().map(|(at, (name, _))| (*at, name.as_str())).collect();
-        found.sort_unstable();
-        let translated = (22, "modernc.org/sqlite/lib.Xsqlite3_prepare_v2");
-        assert_eq!(found, [(9, "sqlite3_step"), translated, (46, "sqlite3_prepare_v2")]);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Texts of statements: from the calls that compile them, or from the memory of processes that compiled them earlier.
 
+use crate::connection::Caller;
 use crate::event::Who;
 use crate::process::memory;
 use contend::workload::without_values;
@@ -16,6 +17,8 @@ const BEGINNING_UNITS: usize = 128;
 const TEXT_BYTES_MAX: usize = 1_000;
 /// Most statements whose text is stored, per process.
 const STATEMENTS_MAX: usize = 4_096;
+/// Most texts that a thread has compiled and not yet executed, of those that are stored.
+const FRESH_MAX: usize = 16;
 /// Shortest text used to find the pointer; a shorter one could match by chance.
 const TEXT_BYTES_MIN: usize = 8;
 /// Number of statements that must agree on the pointer's offset if none of their texts is known.
@@ -52,20 +55,54 @@ const KEYWORDS: [&str; 23] = [
 struct Statements {
     /// Hashes of the beginnings of compiled texts.
     compiled: HashSet<u64>,
-    /// Text by address, with the number of compilations at that time: a compilation may reuse an address.
-    texts: HashMap<u64, (u64, Option<String>)>,
-    compilations: u64,
-    /// What a thread has compiled and not yet executed.
-    fresh: HashMap<u32, Fresh>,
+    /// Text by connection and address, with its beginning, and the number of the connection's compilations at that time: a
+    /// later one may reuse the address.
+    texts: HashMap<(u64, u64), ((u64, Beginning), Option<String>)>,
+    /// By connection.
+    compilations: HashMap<u64, u64>,
+    /// By thread or goroutine.
+    fresh: HashMap<u64, Fresh>,
 }
 
-/// The last text that a thread has compiled, if known, with the stack pointer of the call, and how many it has compiled
-/// since it last executed a statement: in all, and with this stack pointer.
+/// What a thread or goroutine has compiled and not yet executed. A function that compiles a statement may compile and execute
+/// others before it returns: the first one of a connection reads the schema.
+#[derive(Default)]
 struct Fresh {
+    /// Of the calls that have not returned, outermost first; `None` for a text without a statement.
+    compiling: Vec<Option<Compiled>>,
+    /// Of those that have.
+    compiled: Vec<Compiled>,
+}
+
+/// A text, if known, and the stack pointer of the call that has compiled it.
+#[derive(Clone)]
+struct Compiled {
     text: Option<String>,
     stack: u64,
-    count: u32,
-    count_there: u32,
+}
+
+/// The first bytes of a statement's text in SQLite, read when it was executed. 0 from the end of the text on, and if they are not
+/// known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Beginning(pub [u64; 2]);
+
+impl Beginning {
+    /// Whether a text may begin so.
+    fn is_of(self, text: &str) -> bool {
+        let bytes = self.0.map(u64::to_ne_bytes);
+        // Others are replaced in the text if they are not UTF-8.
+        let mut plain = bytes.as_flattened().iter().take_while(|byte| byte.is_ascii() && **byte != 0);
+        let mut of_text = text.bytes();
+        plain.all(|byte| of_text.next() == Some(*byte))
+    }
+}
+
+/// A statement that is executed: the program or library, its address, and what is known of its text.
+#[derive(Debug, Clone, Copy)]
+pub struct Executed {
+    pub object: usize,
+    pub statement: u64,
+    pub beginning: Beginning,
 }
 
 /// Texts of all processes. `object` is the number of a program or library that contains SQLite.
@@ -84,17 +121,19 @@ impl Texts {
         self.places.insert(object, at);
     }
 
-    /// A thread has compiled a text, in a call with this stack pointer; `None` if the text is not known.
-    pub fn compiled(&mut self, who: Who, stack: u64, sql: Option<&str>) {
-        self.processes.entry(who.pid).or_default().compile(who.tid, stack, sql);
+    /// A call begins that compiles a text; `None` if the text is not known.
+    pub fn compiles(&mut self, who: Who, caller: Caller, sql: Option<&str>) {
+        self.processes.entry(who.pid).or_default().compile(owner(who, caller), caller, sql);
     }
 
-    /// A call that compiles a text has failed.
-    pub fn failed(&mut self, who: Who) {
-        let fresh = self.processes.get_mut(&who.pid).map(|known| &mut known.fresh);
-        if let Some(fresh) = fresh.filter(|fresh| fresh.get(&who.tid).is_some_and(|fresh| fresh.count == 1)) {
-            fresh.remove(&who.tid);
-        }
+    /// The call has returned SQLite's result code.
+    pub fn compiled(&mut self, who: Who, caller: Caller, code: i32) {
+        let fresh = self.processes.get_mut(&who.pid).and_then(|known| known.fresh.get_mut(&owner(who, caller)));
+        let Some(fresh) = fresh else { return };
+        let compiled = fresh.compiling.pop().flatten().filter(|_| code == 0);
+        fresh.compiled.extend(compiled);
+        let surplus = fresh.compiled.len().saturating_sub(FRESH_MAX);
+        fresh.compiled.drain(..surplus);
     }
 
     /// A process executes another program.
@@ -103,39 +142,42 @@ impl Texts {
     }
 
     /// The text of a statement, without the values in it. It is read from the process's memory slightly later, when
-    /// another statement may be there. If the thread has compiled one text since its last statement, this text counts, unless
-    /// memory has another one that the process has compiled or executed; and it always counts if the same function has
-    /// compiled it and no other one (`stack` is that of the call), because that soon frees the statement: Python executes
-    /// BEGIN so, after it has compiled what follows. Else the text in memory counts.
-    pub fn of(&mut self, who: Who, stack: u64, object: usize, statement: u64) -> Option<String> {
-        let pid = who.pid;
+    /// another statement may be there, which only its beginning may show. If the thread has compiled one text with this
+    /// beginning since its last statement, this text counts, unless memory has another one that the process has compiled or
+    /// executed; and it always counts if the same function has compiled it and no other one (the stack pointers are equal),
+    /// because that soon frees the statement: Python executes BEGIN so, after it has compiled what follows. Else the text in
+    /// memory counts.
+    pub fn of(&mut self, who: Who, caller: Caller, executed: Executed) -> Option<String> {
+        let Executed { object, statement, beginning } = executed;
+        let (pid, key) = (who.pid, (caller.connection, statement));
         let known = self.processes.entry(pid).or_default();
-        let fresh = known.fresh.remove(&who.tid);
-        if let Some((at, text)) = known.texts.get(&statement)
-            && *at == known.compilations
+        let now = (known.compilations.get(&caller.connection).copied().unwrap_or(0), beginning);
+        if let Some((at, text)) = known.texts.get(&key)
+            && *at == now
         {
             return text.clone();
         }
+        let (is_certain, fresh) = known.take(owner(who, caller), caller.stack, beginning);
         if !self.places.contains_key(&object) {
             self.look_for(pid, object, statement);
         }
-        let read = self.places.get(&object).and_then(|at| text_at(pid, statement + at));
+        let place = self.places.get(&object).filter(|_| !is_certain);
+        let read = place.and_then(|at| text_at(pid, statement + at)).filter(|text| beginning.is_of(text));
         let known = self.processes.entry(pid).or_default();
         let is_known = |text: &String| {
-            let before = known.texts.get(&statement).and_then(|(_, text)| text.as_ref());
+            let before = known.texts.get(&key).and_then(|(_, text)| text.as_ref());
             known.compiled.contains(&hash(text)) || before == Some(&without_values(text))
         };
         let text = match fresh {
-            Some(fresh) if fresh.is_of_caller(stack) => fresh.text,
-            Some(Fresh { text: Some(text), count: 1, .. }) => read.filter(is_known).or(Some(text)),
-            _ => read,
+            Some(text) => read.filter(is_known).or(Some(text)),
+            None => read,
         };
         let text = text.map(|sql| without_values(&sql));
         if known.texts.len() >= STATEMENTS_MAX {
             known.texts.clear();
         }
         if text.is_some() {
-            known.texts.insert(statement, (known.compilations, text.clone()));
+            known.texts.insert(key, (now, text.clone()));
         }
         text
     }
@@ -163,30 +205,51 @@ impl Texts {
     }
 }
 
-impl Fresh {
-    /// Whether a function that executes a statement has compiled it just before, and no other one.
-    fn is_of_caller(&self, stack: u64) -> bool {
-        stack != 0 && self.stack == stack && self.count_there == 1
-    }
-}
-
 impl Statements {
-    fn compile(&mut self, tid: u32, stack: u64, sql: Option<&str>) {
-        self.compilations += 1;
-        if sql.is_some_and(|sql| sql.trim_matches(|c: char| c == ';' || c.is_whitespace()).is_empty()) {
-            // The end of a script is no statement.
-            return;
+    fn compile(&mut self, owner: u64, caller: Caller, sql: Option<&str>) {
+        if self.compilations.len() >= STATEMENTS_MAX {
+            self.compilations.clear();
+            self.texts.clear();
         }
-        let before = self.fresh.get(&tid);
-        let count = before.map_or(1, |fresh| fresh.count + 1);
-        let count_there = before.filter(|fresh| fresh.stack == stack).map_or(1, |fresh| fresh.count_there + 1);
-        self.fresh.insert(tid, Fresh { text: sql.map(str::to_string), stack, count, count_there });
-        let Some(sql) = sql else { return };
+        *self.compilations.entry(caller.connection).or_default() += 1;
+        // The end of a script is no statement.
+        let is_one = sql.is_none_or(|sql| sql.contains(|c: char| c != ';' && !c.is_whitespace()));
+        let compiled = is_one.then(|| Compiled { text: sql.map(str::to_string), stack: caller.stack });
+        if self.fresh.len() >= STATEMENTS_MAX {
+            self.fresh.clear();
+        }
+        let fresh = self.fresh.entry(owner).or_default();
+        if fresh.compiling.len() >= FRESH_MAX {
+            // The ends of these calls were lost.
+            fresh.compiling.clear();
+        }
+        fresh.compiling.push(compiled);
+        let Some(sql) = sql.filter(|_| is_one) else { return };
         if self.compiled.len() >= TEXTS_MAX {
             self.compiled.clear();
         }
         self.compiled.insert(hash(sql));
     }
+
+    /// The text that a call with this stack pointer executes, if it can only be one, and whether that is certain: then it stays
+    /// unknown if the text was not reported.
+    fn take(&mut self, owner: u64, stack: u64, beginning: Beginning) -> (bool, Option<String>) {
+        let Some(Fresh { compiled, .. }) = self.fresh.get_mut(&owner) else { return (false, None) };
+        let may_be = |compiled: &Compiled| compiled.text.as_deref().is_none_or(|text| beginning.is_of(text));
+        let is_there = |compiled: &&Compiled| stack != 0 && compiled.stack == stack;
+        let is_last = compiled.last().is_some_and(may_be);
+        if is_last && compiled.iter().rev().take_while(is_there).count() == 1 {
+            return (true, compiled.pop().and_then(|compiled| compiled.text));
+        }
+        let taken: Vec<Compiled> = compiled.extract_if(.., |compiled| may_be(compiled)).collect();
+        let is_one = taken.len() == 1;
+        (false, taken.into_iter().next().filter(|_| is_one).and_then(|compiled| compiled.text))
+    }
+}
+
+/// Number of the thread, or address of the goroutine, that calls SQLite.
+fn owner(who: Who, caller: Caller) -> u64 {
+    if caller.goroutine == 0 { who.tid.into() } else { caller.goroutine }
 }
 
 /// Hash of the beginning of a text. A text in memory and that of a call may be cut at different places after it.
@@ -232,17 +295,33 @@ mod tests {
 
     const WHO: Who = Who { pid: u32::MAX, tid: 7 };
 
+    /// A call on the first connection with this stack pointer.
+    fn at(stack: u64) -> Caller {
+        Caller { connection: 1, goroutine: 0, stack }
+    }
+
+    /// A statement at this address, of which nothing else is known.
+    fn statement(statement: u64) -> Executed {
+        Executed { object: 0, statement, beginning: Beginning::default() }
+    }
+
+    /// A call compiles a text and returns.
+    fn compiled(texts: &mut Texts, who: Who, stack: u64, sql: Option<&str>) {
+        texts.compiles(who, at(stack), sql);
+        texts.compiled(who, Caller::default(), 0);
+    }
+
     /// The process does not exist, so its memory cannot be read.
     #[test]
     fn a_function_executes_what_it_has_just_compiled_also_in_several_steps() {
         let mut texts = Texts::default();
-        texts.compiled(WHO, 90, Some("SELECT 1"));
-        let of = |texts: &mut Texts, stack: u64, statement: u64| texts.of(WHO, stack, 0, statement);
+        compiled(&mut texts, WHO, 90, Some("SELECT 1"));
+        let of = |texts: &mut Texts, stack: u64, address: u64| texts.of(WHO, at(stack), statement(address));
         assert_eq!(of(&mut texts, 90, 5).as_deref(), Some("SELECT ?"));
         assert_eq!(of(&mut texts, 90, 5).as_deref(), Some("SELECT ?"), "the next row");
-        texts.compiled(WHO, 90, Some("COMMIT"));
+        compiled(&mut texts, WHO, 90, Some("COMMIT"));
         assert_eq!(of(&mut texts, 90, 5).as_deref(), Some("COMMIT"), "at the same address");
-        texts.compiled(WHO, 90, None);
+        compiled(&mut texts, WHO, 90, None);
         assert_eq!(of(&mut texts, 90, 5), None, "another text, which is not known");
     }
 
@@ -262,7 +341,7 @@ mod tests {
         /// Its text, as the step of a statement that was compiled elsewhere gets it.
         fn executed(&self, texts: &mut Texts) -> Option<String> {
             texts.place(0, 8);
-            texts.of(own(), 70, 0, self.object.as_ptr() as u64)
+            texts.of(own(), at(70), statement(self.object.as_ptr() as u64))
         }
     }
 
@@ -276,11 +355,11 @@ mod tests {
         let (one, two) = (long("one"), long("two"));
         let cut = |sql: &str| sql.chars().take(BEGINNING_UNITS).collect::<String>();
         let statement = InMemory::new(&one);
-        for compiled in [[one.clone(), two.clone()], [cut(&one), cut(&two)]] {
+        for both in [[one.clone(), two.clone()], [cut(&one), cut(&two)]] {
             let mut texts = Texts::default();
-            compiled.iter().for_each(|sql| texts.compiled(own(), 90, Some(sql)));
+            both.iter().for_each(|sql| compiled(&mut texts, own(), 90, Some(sql)));
             assert_eq!(statement.executed(&mut texts), Some(one[..TEXT_BYTES_MAX].to_string()));
-            texts.compiled(own(), 90, Some(&cut(&two)));
+            compiled(&mut texts, own(), 90, Some(&cut(&two)));
             let again = statement.executed(&mut texts);
             assert_eq!(again, Some(one[..TEXT_BYTES_MAX].to_string()), "it was compiled before");
         }
@@ -291,22 +370,22 @@ mod tests {
         let sql = |n: usize| format!("DELETE FROM t{n}");
         let first = InMemory::new(&sql(0));
         let mut texts = Texts::default();
-        (0..200).for_each(|n| texts.compiled(own(), 90, Some(&sql(n))));
+        (0..200).for_each(|n| compiled(&mut texts, own(), 90, Some(&sql(n))));
         assert_eq!(first.executed(&mut texts), Some(sql(0)));
-        texts.compiled(own(), 90, Some("COMMIT"));
+        compiled(&mut texts, own(), 90, Some("COMMIT"));
         assert_eq!(first.executed(&mut texts), Some(sql(0)));
-        (0..2).for_each(|n| texts.compiled(WHO, 90, Some(&sql(n))));
-        assert_eq!(texts.of(WHO, 70, 0, 5), None, "two were compiled, and memory cannot be read");
+        (0..2).for_each(|n| compiled(&mut texts, WHO, 90, Some(&sql(n))));
+        assert_eq!(texts.of(WHO, at(70), statement(5)), None, "two were compiled, and memory cannot be read");
     }
 
     #[test]
     fn a_text_that_the_kernel_left_out_is_read_from_memory_if_the_statement_stays() {
         let statement = InMemory::new("BEGIN");
         let mut texts = Texts::default();
-        texts.compiled(own(), 90, None);
-        texts.compiled(own(), 90, Some("COMMIT"));
+        compiled(&mut texts, own(), 90, None);
+        compiled(&mut texts, own(), 90, Some("COMMIT"));
         assert_eq!(statement.executed(&mut texts).as_deref(), Some("BEGIN"), "one of two");
-        texts.compiled(own(), 70, None);
+        compiled(&mut texts, own(), 70, None);
         assert_eq!(statement.executed(&mut texts), None, "the function frees it soon");
     }
 
@@ -315,23 +394,82 @@ mod tests {
     fn a_statement_that_is_compiled_executed_and_freed_has_its_text_also_after_another_was_compiled() {
         let insert = InMemory::new("INSERT INTO t");
         let mut texts = Texts::default();
-        texts.compiled(own(), 80, Some("INSERT INTO t"));
-        texts.compiled(own(), 90, Some("BEGIN "));
-        assert_eq!(texts.of(own(), 90, 0, 5).as_deref(), Some("BEGIN"));
+        compiled(&mut texts, own(), 80, Some("INSERT INTO t"));
+        compiled(&mut texts, own(), 90, Some("BEGIN "));
+        assert_eq!(texts.of(own(), at(90), statement(5)).as_deref(), Some("BEGIN"));
         assert_eq!(insert.executed(&mut texts).as_deref(), Some("INSERT INTO t"));
+    }
+
+    /// The first statement of a new connection: SQLite reads the schema while it compiles it, and Python then executes BEGIN.
+    /// The connection has been closed by the time memory could be read.
+    #[test]
+    fn a_statement_has_its_text_although_others_were_executed_since_it_was_compiled() {
+        for goroutine in [0, 0xc000] {
+            let by = |tid: u32, stack: u64| (Who { tid, ..WHO }, Caller { goroutine, ..at(stack) });
+            let mut texts = Texts::default();
+            let compiles =
+                |texts: &mut Texts, (who, caller): (Who, Caller), sql| texts.compiles(who, caller, Some(sql));
+            let of = |texts: &mut Texts, (who, caller), address| texts.of(who, caller, statement(address));
+            // A goroutine may go on in another thread.
+            let other = if goroutine == 0 { WHO.tid } else { 8 };
+            compiles(&mut texts, by(7, 80), "INSERT INTO t");
+            compiles(&mut texts, by(7, 60), "SELECT * FROM sqlite_master");
+            texts.compiled(WHO, by(7, 60).1, 0);
+            for _ in ["a row", "and another"] {
+                assert_eq!(of(&mut texts, by(other, 60), 4).as_deref(), Some("SELECT * FROM sqlite_master"));
+                texts.compiles(
+                    Who { tid: 9, ..WHO },
+                    Caller { connection: 2, ..at(70) },
+                    Some("of another connection"),
+                );
+            }
+            let (who, caller) = by(other, 80);
+            texts.compiled(who, caller, 0);
+            compiles(&mut texts, by(other, 90), "BEGIN");
+            texts.compiled(who, caller, 0);
+            assert_eq!(of(&mut texts, by(other, 90), 5).as_deref(), Some("BEGIN"));
+            assert_eq!(of(&mut texts, by(7, 70), 6).as_deref(), Some("INSERT INTO t"));
+            assert_eq!(of(&mut texts, by(7, 70), 7), None, "each is executed once");
+        }
+    }
+
+    /// The statement was freed at once, and what is in its memory by now was compiled before, too.
+    #[test]
+    fn a_text_that_begins_otherwise_is_not_that_of_the_statement() {
+        let later = InMemory::new("commit");
+        let begins = |sql: &str| {
+            let bytes = [sql.as_bytes(), &[0; 16]].concat();
+            let number = |at: usize| u64::from_ne_bytes(bytes[at..at + 8].try_into().expect("8 bytes"));
+            Executed { beginning: Beginning([number(0), number(8)]), ..statement(later.object.as_ptr() as u64) }
+        };
+        let mut texts = Texts::default();
+        texts.place(0, 8);
+        let mut of = |compiled_now: &[&str], executed| {
+            compiled_now.iter().for_each(|sql| compiled(&mut texts, own(), 90, Some(sql)));
+            texts.of(own(), at(70), executed)
+        };
+        assert_eq!(of(&["commit"], begins("commit")).as_deref(), Some("commit"));
+        assert_eq!(of(&["begin"], begins("begin")).as_deref(), Some("begin"));
+        assert_eq!(of(&[], begins("commit")).as_deref(), Some("commit"), "its compilation was not seen");
+        assert_eq!(
+            of(&["SELECT 'a', b FROM t", "INSERT INTO t"], begins("INSERT INTO t")).as_deref(),
+            Some("INSERT INTO t")
+        );
+        assert_eq!(of(&[], begins("SELECT 'a', b FROM t")).as_deref(), Some("SELECT ?, b FROM t"));
+        assert_eq!(of(&[], begins("UPDATE t")), None, "neither compiled nor in memory");
     }
 
     #[test]
     fn only_statements_that_were_compiled_count() {
         let mut texts = Texts::default();
         for end in ["", "\n", " ; "] {
-            texts.compiled(WHO, 90, Some("COMMIT"));
-            assert_eq!(texts.of(WHO, 90, 0, 5).as_deref(), Some("COMMIT"));
-            texts.compiled(WHO, 90, Some(end));
+            compiled(&mut texts, WHO, 90, Some("COMMIT"));
+            assert_eq!(texts.of(WHO, at(90), statement(5)).as_deref(), Some("COMMIT"));
+            compiled(&mut texts, WHO, 90, Some(end));
         }
-        texts.compiled(WHO, 90, Some("SELECT nothing"));
-        texts.failed(WHO);
-        texts.compiled(WHO, 90, Some("SELECT 1"));
-        assert_eq!(texts.of(WHO, 70, 0, 5).as_deref(), Some("SELECT ?"));
+        texts.compiles(WHO, at(90), Some("SELECT nothing"));
+        texts.compiled(WHO, Caller::default(), 1);
+        compiled(&mut texts, WHO, 90, Some("SELECT 1"));
+        assert_eq!(texts.of(WHO, at(70), statement(5)).as_deref(), Some("SELECT ?"));
     }
 }

@@ -9,12 +9,12 @@ use crate::lock::{Change, File, Lock};
 use crate::missing::Missing;
 use crate::others::{Changed, Others};
 use crate::page::{self, Format, LockFields};
-use crate::probe::{self, Kind, Probed, UTF16_FIELDS, has_probes};
+use crate::probe::{self, BEGINNING_FIELDS, Kind, Probed, UTF16_FIELDS, has_probes};
 use crate::process::{self, Mapped, Processes, has_open, is_alive, is_younger, mapped, named_file, that_have_open};
 use crate::sampled::Sampled;
 use crate::sync::{self, Synced, Syncs};
 use crate::target::{Database, FileId, find, lock_filter};
-use crate::text::Texts;
+use crate::text::{Beginning, Executed, Texts};
 use crate::users::Users;
 use anyhow::{Context, Result};
 use contend::trial::clock::monotonic_ns;
@@ -328,7 +328,7 @@ impl Trace {
         }
         let probes = probe::probes(&functions, self.functions);
         self.functions += functions.len();
-        self.probed.push(Probed { id, mapped, probes });
+        self.probed.push(Probed { id, mapped, probes, text_at });
         let object = self.probed.len() - 1;
         text_at.into_iter().for_each(|at| self.texts.place(object, at));
         for index in 0..self.probed[object].probes.len() {
@@ -343,7 +343,7 @@ impl Trace {
         let probed = &self.probed[object];
         let probe = &probed.probes[index];
         let full_name = self.instance.probe_name(&probe.name);
-        let Some(line) = probe::line(probe, &full_name, &probed.mapped) else {
+        let Some(line) = probe::line(probe, &full_name, probed) else {
             anyhow::bail!("the registers of this processor are not known");
         };
         self.instance.register(&line)?;
@@ -401,7 +401,9 @@ impl Trace {
                     return self.understand_open(at_ns, tid, &sql.unwrap_or_default());
                 }
                 let what = kind.reports(statement, sql, code);
-                self.understand_call(at_ns, tid, object, (what, Caller { connection, goroutine, stack }));
+                let beginning = Beginning(BEGINNING_FIELDS.map(|name| number(name).unwrap_or(0) as u64));
+                let executed = Executed { object, statement, beginning };
+                self.understand_call(at_ns, tid, executed, (what, Caller { connection, goroutine, stack }));
             }
         }
     }
@@ -466,19 +468,19 @@ impl Trace {
         self.young.push((event, Caller::default()));
     }
 
-    fn understand_call(&mut self, at_ns: u64, tid: u32, object: usize, (what, caller): (What, Caller)) {
+    fn understand_call(&mut self, at_ns: u64, tid: u32, executed: Executed, (what, caller): (What, Caller)) {
         let Some(pid) = self.processes.of_thread(tid).filter(|pid| self.processes.is_known(*pid)) else { return };
         let who = Who { pid, tid };
-        if matches!(what, What::PrepareEnds { code } if code != 0) {
-            self.texts.failed(who);
+        if let What::PrepareEnds { code } = what {
+            self.texts.compiled(who, caller, code);
         }
         let what = match what {
             What::PrepareBegins { sql } => {
-                self.texts.compiled(who, caller.stack, sql.as_deref());
+                self.texts.compiles(who, caller, sql.as_deref());
                 What::PrepareBegins { sql: sql.map(|sql| without_values(&sql)) }
             }
             What::StepBegins { statement, sql: None } => {
-                let sql = self.texts.of(who, caller.stack, object, statement);
+                let sql = self.texts.of(who, caller, executed);
                 What::StepBegins { statement, sql }
             }
             other => other,
