@@ -281,6 +281,28 @@ fn who_keeps_the_definition_of_a_table_is_named() {
     assert!(is_long(&found), "{found}");
 }
 
+/// Named and server-wide locks. Without the plugin the holder of the second is not known.
+#[test]
+fn waits_for_locks_that_are_not_of_rows_are_findings() {
+    let place = Place::new();
+    let server = Own::mariadb(&place);
+    let (mut holds, mut waits) = (Session::open(&server), Session::open(&server));
+    holds.does(TABLE);
+    holds.does("DO GET_LOCK('secret', 60);");
+    waits.send("DO GET_LOCK('secret', 60); DO RELEASE_LOCK('secret');");
+    let (_, found) = watched_until(&place, &server, ("blocks-others", holds.id), &|_| true, || {});
+    assert_eq!(found["waiting"], "DO GET_LOCK(?, ?)", "{found}");
+    holds.does("DO RELEASE_LOCK('secret'); FLUSH TABLES WITH READ LOCK;");
+    waits.send("UPDATE account SET balance = 5 WHERE id = 1;");
+    let (line, found) = watched_until(&place, &server, ("unknown-holder", 0), &|_| true, || {});
+    assert_eq!((&found["lock"], &found["waiters"]), (&"backup lock".into(), &1.into()), "{found}");
+    assert_eq!(line["findings"].as_array().map(Vec::len), Some(1), "{line:#}");
+    holds.does("UNLOCK TABLES; INSTALL SONAME 'metadata_lock_info'; FLUSH TABLES WITH READ LOCK;");
+    waits.send("UPDATE account SET balance = 6 WHERE id = 1;");
+    let (_, found) = watched_until(&place, &server, ("blocks-others", holds.id), &|_| true, || {});
+    assert!(found["waiting"].as_str().is_some_and(|sql| sql.starts_with("UPDATE account")), "{found}");
+}
+
 #[test]
 fn dead_rows_that_no_vacuum_removes_are_found() {
     let place = Place::new();

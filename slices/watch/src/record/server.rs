@@ -67,7 +67,7 @@ impl ServerRecorder {
         self.looks.flush()?;
         let history = &server.history;
         let found = server::found(server).into_iter().zip(server.findings());
-        let waits = history.waits().into_iter().take(WAITS_KEPT).map(|(sql, waits)| SavedStatement {
+        let waits = history.waits.by_statement().into_iter().take(WAITS_KEPT).map(|(sql, waits)| SavedStatement {
             pid: 0,
             sql,
             count: waits.count,

@@ -2,9 +2,10 @@
 //! size: a client without remarkable events is removed when it disconnects.
 
 use super::look::{Client, Counters, Look, State};
+use super::waits::WaitLog;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Most statements whose waits are counted, and most clients that are stored.
+/// Most clients that are stored.
 const KEPT_MAX: usize = 2_000;
 /// A client that blocked others or was idle in a transaction for this long is kept.
 const WORTH_NS: u64 = 100_000_000;
@@ -53,14 +54,6 @@ pub struct Snapshot {
 /// Number of a client, and when it connected.
 type Key = (u64, u64);
 
-/// Waits of one statement.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Waits {
-    pub count: u64,
-    pub total_ns: u64,
-    pub max_ns: u64,
-}
-
 /// Everything that was seen.
 #[derive(Debug, Default)]
 pub struct History {
@@ -81,9 +74,7 @@ pub struct History {
     pub of_clients: BTreeMap<Key, ClientHistory>,
     /// Dead rows of each table when it was first seen.
     pub first_dead: BTreeMap<String, u64>,
-    waits: BTreeMap<String, Waits>,
-    /// Waits in progress: statement and length so far, by client.
-    open_waits: BTreeMap<u64, (String, u64)>,
+    pub waits: WaitLog,
 }
 
 impl History {
@@ -135,40 +126,12 @@ impl History {
         if !circle.is_empty() {
             self.circle = circle;
         }
-        self.count_waits();
+        self.waits.apply(&self.clients);
         self.blame();
         if is_counted {
             self.look_for_oldest();
         }
         self.forget();
-    }
-
-    /// Waits by statement, largest total first.
-    pub fn waits(&self) -> Vec<(String, Waits)> {
-        let mut all = self.waits.clone();
-        for (statement, ns) in self.open_waits.values() {
-            all.entry(statement.clone()).or_default().add(*ns);
-        }
-        let mut all: Vec<(String, Waits)> = all.into_iter().collect();
-        all.sort_by_key(|(_, waits)| std::cmp::Reverse(waits.total_ns));
-        all
-    }
-
-    fn count_waits(&mut self) {
-        let mut now: BTreeMap<u64, (String, u64)> = BTreeMap::new();
-        for client in &self.clients {
-            if let Some(wait) = &client.wait {
-                let statement = client.statement.clone().unwrap_or("a statement that is not shown".to_string());
-                now.insert(client.id, (statement, wait.ns));
-            }
-        }
-        for (id, (statement, ns)) in std::mem::take(&mut self.open_waits) {
-            let goes_on = now.get(&id).is_some_and(|(other, longer)| *other == statement && *longer >= ns);
-            if !goes_on && (self.waits.len() < KEPT_MAX || self.waits.contains_key(&statement)) {
-                self.waits.entry(statement).or_default().add(ns);
-            }
-        }
-        self.open_waits = now;
     }
 
     /// Attributes each wait to the client at the root of its chain.
@@ -261,14 +224,6 @@ impl ClientHistory {
     }
 }
 
-impl Waits {
-    fn add(&mut self, ns: u64) {
-        self.count += 1;
-        self.total_ns += ns;
-        self.max_ns = self.max_ns.max(ns);
-    }
-}
-
 /// The blockers at the ends of all chains from a waiter, which do not wait themselves.
 fn roots(waiter: &Client, clients: &BTreeMap<u64, &Client>) -> BTreeSet<u64> {
     let blockers = |id: u64| clients.get(&id).and_then(|client| client.wait.as_ref()).map(|wait| &wait.blocked_by);
@@ -309,7 +264,7 @@ mod tests {
     use super::*;
 
     fn client(id: u64, waits: Option<(u64, &[u64])>) -> Client {
-        let wait = waits.map(|(ns, by)| Wait { ns, what: "row".into(), blocked_by: by.to_vec() });
+        let wait = waits.map(|(ns, by)| Wait { ns, what: "row".into(), blocked_by: by.to_vec(), ..Wait::default() });
         let state = if wait.is_some() { State::Active } else { State::IdleInTransaction };
         Client { id, state, wait, statement: Some(format!("UPDATE t{id}")), ..Client::default() }
     }
@@ -424,15 +379,6 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_is_counted_once_however_often_it_is_seen() {
-        let mut history = History::new(0);
-        for (at_ns, ns) in [(1, 10), (2, 20), (3, 5)] {
-            history.apply(Look { at_ns, clients: vec![client(2, Some((ns, &[])))], counters: None });
-        }
-        assert_eq!(history.waits(), [("UPDATE t2".to_string(), Waits { count: 2, total_ns: 25, max_ns: 20 })]);
-    }
-
-    #[test]
     fn a_client_that_is_gone_and_did_nothing_is_forgotten() {
         let mut history = History::new(0);
         history.apply(Look { at_ns: 1, clients: vec![client(1, None)], counters: None });
@@ -445,7 +391,7 @@ mod tests {
         let client = |id: u64, blocked_by: &[u64]| Client {
             id,
             statement: Some(format!("UPDATE {id}")),
-            wait: Some(Wait { ns: 1, what: "row".into(), blocked_by: blocked_by.to_vec() }),
+            wait: Some(Wait { ns: 1, what: "row".into(), blocked_by: blocked_by.to_vec(), ..Wait::default() }),
             state: State::Active,
             ..Client::default()
         };

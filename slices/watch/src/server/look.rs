@@ -66,6 +66,8 @@ pub struct Wait {
     pub what: String,
     /// Clients that hold the lock, or wait for it ahead of this one.
     pub blocked_by: Vec<u64>,
+    /// Clients one of which holds the lock, if it is not known which. Both lists are empty if nothing is known.
+    pub candidates: Vec<u64>,
 }
 
 /// Something other than a client that prevents the removal of old row versions.

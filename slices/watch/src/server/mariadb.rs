@@ -1,5 +1,6 @@
 //! Reads MariaDB's clients and their locks.
 
+use super::holders::{DEFINITION, HELD_NAMED, Held, Holders, NAMED, ROW, holders};
 use super::look::{Cells, Client, Counters, State, Wait, add_prepared, wait_for_prepared};
 use super::mask::{Dialect, masked};
 use anyhow::{Result, bail};
@@ -26,10 +27,9 @@ JOIN information_schema.INNODB_TRX r ON r.trx_id = w.requesting_trx_id \
 JOIN information_schema.INNODB_TRX b ON b.trx_id = w.blocking_trx_id \
 JOIN information_schema.INNODB_LOCKS l ON l.lock_id = w.requested_lock_id";
 
-/// Granted metadata locks of tables.
-const METADATA_LOCKS: &str = "\
-SELECT THREAD_ID, LOCK_MODE, TABLE_SCHEMA, TABLE_NAME FROM information_schema.METADATA_LOCK_INFO \
-WHERE LOCK_TYPE = 'Table metadata lock'";
+/// Granted locks other than those of rows and of Aria's and MyISAM's tables.
+const HELD: &str =
+    "SELECT THREAD_ID, LOCK_TYPE, LOCK_MODE, TABLE_SCHEMA, TABLE_NAME FROM information_schema.METADATA_LOCK_INFO";
 
 const HAS_METADATA_LOCKS: &str = "\
 SELECT COUNT(*) FROM information_schema.PLUGINS WHERE PLUGIN_NAME = 'METADATA_LOCK_INFO' AND PLUGIN_STATUS = 'ACTIVE'";
@@ -82,7 +82,8 @@ pub fn rights(connection: &mut Connection) -> Result<(Rights, Vec<String>)> {
     if metadata_locks {
         missing.push("the holder of a metadata lock if the waiting statement names several locked tables".to_string());
     } else {
-        let plugin = "holders of metadata locks of tables: `INSTALL SONAME 'metadata_lock_info'` shows them";
+        let plugin =
+            "holders of locks of tables and of the whole server: `INSTALL SONAME 'metadata_lock_info'` shows them";
         missing.push(plugin.to_string());
     }
     Ok((Rights { metadata_locks }, missing))
@@ -93,26 +94,32 @@ pub fn rights(connection: &mut Connection) -> Result<(Rights, Vec<String>)> {
 /// # Errors
 /// The server reports an error or is gone.
 pub fn clients(connection: &mut Connection, rights: Rights) -> Result<Vec<Client>> {
-    let mut clients: Vec<Client> = connection.rows(CLIENTS)?.into_iter().map(|row| client(Cells::of(row))).collect();
-    let waits = |what: &str| clients.iter().any(|client| waits_for(client, what));
-    let mut blockers: BTreeMap<u64, (Vec<u64>, String)> = BTreeMap::new();
-    if waits(ROW_LOCK) {
+    let read = connection.rows(CLIENTS)?.into_iter().map(|row| client(Cells::of(row)));
+    let (mut clients, names): (Vec<Client>, Vec<Option<String>>) = read.unzip();
+    let waits = |is_for: &dyn Fn(&str) -> bool| {
+        clients.iter().any(|client| client.wait.as_ref().is_some_and(|wait| is_for(&wait.what)))
+    };
+    let mut found: BTreeMap<u64, Holders> = BTreeMap::new();
+    if waits(&|what| what == ROW) {
         for row in connection.rows(ROW_LOCKS)? {
             let mut row = Cells::of(row);
-            let (Some(waiter), Some(blocker), what) = (row.number(), row.number(), row.text()) else { continue };
-            let entry = blockers.entry(waiter).or_insert((vec![], what));
-            if !entry.0.contains(&blocker) {
-                entry.0.push(blocker);
-            }
+            let (Some(waiter), Some(holder), what) = (row.number(), row.number(), row.text()) else { continue };
+            let of_row = || Holders { are_certain: true, what: Some(what), ..Holders::default() };
+            found.entry(waiter).or_insert_with(of_row).clients.insert(holder);
         }
     }
-    if rights.metadata_locks && waits(METADATA_LOCK) {
-        let locks = connection.rows(METADATA_LOCKS)?.into_iter().map(|row| Held::of(Cells::of(row)));
-        blockers.extend(holders(&clients, &locks.collect::<Vec<_>>()));
+    if waits(&|what| what != ROW) {
+        let held = held(connection, rights, &names)?;
+        for (client, name) in clients.iter().zip(&names) {
+            let of_client = || holders(client, name.as_deref(), &clients, &held);
+            found.entry(client.id).or_insert_with(of_client);
+        }
     }
     for client in &mut clients {
-        if let (Some(wait), Some((blocked_by, what))) = (&mut client.wait, blockers.remove(&client.id)) {
-            (wait.blocked_by, wait.what) = (blocked_by, what);
+        if let (Some(wait), Some(holders)) = (&mut client.wait, found.remove(&client.id)) {
+            let list = if holders.are_certain { &mut wait.blocked_by } else { &mut wait.candidates };
+            list.extend(holders.clients);
+            wait.what = holders.what.unwrap_or(std::mem::take(&mut wait.what));
         }
     }
     // A prepared transaction stays when its connection has ended.
@@ -122,95 +129,42 @@ pub fn clients(connection: &mut Connection, rights: Rights) -> Result<Vec<Client
     Ok(clients)
 }
 
-fn waits_for(client: &Client, what: &str) -> bool {
-    client.wait.as_ref().is_some_and(|wait| wait.what == what)
-}
-
-/// A granted metadata lock of a table.
-struct Held {
-    client: u64,
-    mode: String,
-    schema: String,
-    table: String,
-}
-
-impl Held {
-    fn of(mut row: Cells) -> Held {
-        let client = row.number().unwrap_or(0);
-        Held { client, mode: row.text(), schema: row.text(), table: row.text() }
+/// The granted locks; without the plugin those with the names for which clients wait.
+fn held(connection: &mut Connection, rights: Rights, names: &[Option<String>]) -> Result<Vec<Held>> {
+    if rights.metadata_locks {
+        let rows = connection.rows(HELD)?.into_iter().map(Cells::of);
+        let held = rows.map(|mut row| {
+            let client = row.number().unwrap_or(0);
+            Held { client, kind: row.text(), mode: row.text(), schema: row.text(), table: row.text() }
+        });
+        return Ok(held.collect());
     }
-
-    /// Whether the lock may keep out a statement that does not change definitions: it is exclusive to some extent, or its
-    /// holder waits to make it so.
-    fn keeps_out_readers_or_writers(&self, clients: &[Client]) -> bool {
-        let is_exclusive =
-            ["EXCLUSIVE", "NO_READ_WRITE", "NO_WRITE", "READ_ONLY"].iter().any(|end| self.mode.ends_with(end));
-        let waits = |client: &Client| client.id == self.client && waits_for(client, METADATA_LOCK);
-        is_exclusive && !self.mode.ends_with("INTENTION_EXCLUSIVE") || clients.iter().any(waits)
+    /// Most names that are looked up.
+    const NAMES_MAX: usize = 20;
+    let names: BTreeSet<&String> = names.iter().flatten().collect();
+    let mut held = vec![];
+    for name in names.into_iter().take(NAMES_MAX) {
+        let row = connection.rows(&format!("SELECT IS_USED_LOCK('{}')", name.replace('\'', "''")))?.into_iter().next();
+        let client = row.and_then(|row| Cells::of(row).number());
+        let of = |client| Held { client, kind: HELD_NAMED.to_string(), schema: name.clone(), ..Held::default() };
+        held.extend(client.map(of));
     }
+    Ok(held)
 }
 
-/// Holders of the metadata lock that each client waits for, and its table. The server does not report which table that is:
-/// it is known if the waiting statement names one locked table only.
-fn holders(clients: &[Client], locks: &[Held]) -> BTreeMap<u64, (Vec<u64>, String)> {
-    let mut found = BTreeMap::new();
-    for client in clients.iter().filter(|client| waits_for(client, METADATA_LOCK)) {
-        let sql = client.statement.as_deref().unwrap_or_default();
-        let words = words(sql);
-        let is_change = words.first().is_some_and(|first| CHANGES.iter().any(|verb| verb.eq_ignore_ascii_case(first)));
-        let is_in_way = |lock: &&Held| {
-            lock.client != client.id
-                && names(&words, &client.database, &lock.schema, &lock.table)
-                && (is_change || lock.keeps_out_readers_or_writers(clients))
-        };
-        let its: Vec<&Held> = locks.iter().filter(is_in_way).collect();
-        let tables: BTreeSet<(&str, &str)> = its.iter().map(|lock| (&*lock.schema, &*lock.table)).collect();
-        if let (1, Some((schema, table))) = (tables.len(), tables.first()) {
-            let clients: BTreeSet<u64> = its.iter().map(|lock| lock.client).collect();
-            found.insert(client.id, (clients.into_iter().collect(), format!("definition of {schema}.{table}")));
-        }
-    }
-    found
+/// The name of the lock in a statement with one `GET_LOCK('name', ...)`, if the name has no escapes.
+fn lock_name(sql: &str) -> Option<String> {
+    const CALL: &str = "get_lock";
+    let lower = sql.to_ascii_lowercase();
+    let (before, _) = lower.split_once(CALL).filter(|(_, after)| !after.contains(CALL))?;
+    let rest = sql[before.len() + CALL.len()..].trim_start().strip_prefix('(')?.trim_start();
+    let quote = rest.chars().next().filter(|c| ['\'', '"'].contains(c))?;
+    let (name, after) = rest[1..].split_once(quote)?;
+    (!name.contains('\\') && after.trim_start().starts_with(',')).then(|| name.to_string())
 }
 
-/// First words of statements that wait for every other lock of their table.
-const CHANGES: [&str; 5] = ["ALTER", "DROP", "OPTIMIZE", "RENAME", "TRUNCATE"];
-
-/// The names, keywords and points of a statement without values.
-fn words(sql: &str) -> Vec<&str> {
-    let (mut words, mut rest) = (vec![], sql);
-    while let Some(first) = rest.chars().next() {
-        let is_word = |c: char| c.is_alphanumeric() || c == '_' || c == '$';
-        let quoted = rest.strip_prefix('`').and_then(|rest| Some((rest, rest.find('`')?)));
-        let (word, length) = match quoted {
-            Some((inner, end)) => (&inner[..end], end + 2),
-            None => {
-                let end = rest.find(|c| !is_word(c)).unwrap_or(rest.len()).max(first.len_utf8());
-                (&rest[..end], end)
-            }
-        };
-        if first == '.' || first == '`' || is_word(first) {
-            words.push(word);
-        }
-        rest = &rest[length..];
-    }
-    words
-}
-
-/// Whether a statement names this table, with its schema or in a session that uses it.
-fn names(words: &[&str], database: &str, schema: &str, table: &str) -> bool {
-    let is_named = |(at, _): (usize, &&str)| match at.checked_sub(2).map(|before| (words[before], words[at - 1])) {
-        Some((qualifier, ".")) => qualifier.eq_ignore_ascii_case(schema),
-        _ => database.eq_ignore_ascii_case(schema),
-    };
-    words.iter().enumerate().filter(|(_, word)| word.eq_ignore_ascii_case(table)).any(is_named)
-}
-
-/// Kinds of waits, as the server names them.
-const ROW_LOCK: &str = "row";
-const METADATA_LOCK: &str = "table definition";
-
-fn client(mut row: Cells) -> Client {
+/// A client, and the name of the lock for which it waits, if that is one with a name in the statement.
+fn client(mut row: Cells) -> (Client, Option<String>) {
     let id = row.number().unwrap_or(0);
     let (user, host, database, command, doing) = (row.text(), row.text(), row.text(), row.text(), row.text());
     let (state_ns, statement, transaction) = (row.number().unwrap_or(0), row.text(), row.text());
@@ -223,22 +177,23 @@ fn client(mut row: Cells) -> Client {
         _ => State::Active,
     };
     let what = match doing.as_str() {
-        _ if transaction == "LOCK WAIT" => Some(ROW_LOCK),
-        "Waiting for table metadata lock" => Some(METADATA_LOCK),
-        text if text.starts_with("Waiting for") && text.ends_with("lock") => Some("server-wide"),
-        _ => None,
+        _ if transaction == "LOCK WAIT" => Some(ROW),
+        "Waiting for table metadata lock" => Some(DEFINITION),
+        "User lock" => Some(NAMED),
+        text => text.strip_prefix("Waiting for ").filter(|what| what.ends_with("lock")),
     };
     // A wait's start has whole seconds only, so the age of the statement bounds the wait.
     let wait = what.filter(|_| state == State::Active).map(|what| Wait {
         ns: waited_ns.unwrap_or(state_ns).min(state_ns),
         what: what.to_string(),
-        blocked_by: vec![],
+        ..Wait::default()
     });
+    let name = wait.as_ref().filter(|wait| wait.what == NAMED).and_then(|_| lock_name(&statement));
     let statement = masked(&statement, Dialect::MariaDb);
     let host = host.split(':').next().unwrap_or_default().to_string();
     // REPEATABLE READ and SERIALIZABLE keep a snapshot between statements. Its age in transactions is unknown.
     let keeps_snapshot = has_transaction && isolation != "READ COMMITTED" && isolation != "READ UNCOMMITTED";
-    Client {
+    let client = Client {
         id,
         who: if host.is_empty() { user } else { format!("{user}@{host}") },
         database,
@@ -251,7 +206,8 @@ fn client(mut row: Cells) -> Client {
         began: 0,
         query,
         oldest: (0, false),
-    }
+    };
+    (client, name)
 }
 
 /// Reads the counters, once per second. The last deadlock is read only if there are more than `deadlocks_before`.
@@ -298,50 +254,19 @@ fn statements_of_deadlock(status: &str) -> Vec<String> {
 mod tests {
     use super::*;
 
-    fn waits(id: u64, statement: &str) -> Client {
-        let wait = Some(Wait { ns: 1, what: METADATA_LOCK.to_string(), blocked_by: vec![] });
-        Client { id, database: "shop".into(), statement: Some(statement.into()), wait, ..Client::default() }
-    }
-
-    fn held(client: u64, mode: &str, schema: &str, table: &str) -> Held {
-        Held { client, mode: format!("MDL_{mode}"), schema: schema.to_string(), table: table.to_string() }
-    }
-
-    /// The clients that block one which waits with this statement.
-    fn blockers(statement: &str, locks: &[Held]) -> Vec<u64> {
-        holders(&[waits(1, statement)], locks).remove(&1).map_or(vec![], |(clients, _)| clients)
-    }
-
     #[test]
-    fn the_holder_of_a_metadata_lock_has_locked_the_table_that_the_statement_names() {
-        let locks = || {
-            vec![
-                held(2, "SHARED_READ", "shop", "order"),
-                held(3, "SHARED_WRITE", "shop", "e"),
-                held(4, "SHARED_READ", "tenant2", "orders"),
-                held(5, "SHARED_READ", "tenant1", "orders"),
-            ]
-        };
-        assert_eq!(blockers("ALTER TABLE tenant1.orders ADD COLUMN ?", &locks()), [5]);
-        assert_eq!(blockers("ALTER TABLE `tenant1`.`orders` ADD x INT", &locks()), [5]);
-        assert_eq!(blockers("ALTER TABLE orders ADD x INT", &locks()), [0; 0], "of the schema shop, which holds none");
-        assert_eq!(blockers("DROP TABLE `order`", &locks()), [2]);
-        assert_eq!(
-            blockers("ALTER TABLE tenant1.orders ADD COLUMN e INT", &locks()),
-            [0; 0],
-            "it names two locked tables"
-        );
-        assert_eq!(blockers("SELECT * FROM tenant1.orders", &locks()), [0; 0], "readers do not keep out readers");
-    }
-
-    #[test]
-    fn a_reader_waits_for_the_change_that_waits_itself() {
-        let clients = [waits(1, "SELECT * FROM t"), waits(2, "ALTER TABLE t ADD x INT")];
-        let locks = [held(2, "SHARED_UPGRADABLE", "shop", "t"), held(3, "SHARED_READ", "shop", "t")];
-        let found = holders(&clients, &locks);
-        assert_eq!((&found[&1].0, &found[&2].0), (&vec![2], &vec![3]));
-        assert_eq!(blockers("UPDATE t SET a = ?", &[held(7, "EXCLUSIVE", "shop", "t")]), [7]);
-        assert_eq!(blockers("UPDATE t SET a = ?", &[held(7, "INTENTION_EXCLUSIVE", "shop", "t")]), [0; 0]);
+    fn the_name_of_a_lock_is_that_in_the_statement_unless_it_is_not_certain() {
+        for (sql, expected) in [
+            ("select get_lock('nightly job', 10)", Some("nightly job")),
+            ("DO GET_LOCK ( \"it's\" , 1)", Some("it's")),
+            ("SELECT GET_LOCK('a''b', 1)", None),
+            ("SELECT GET_LOCK('a\\'b', 1)", None),
+            ("SELECT GET_LOCK(CONCAT('a', 'b'), 1)", None),
+            ("SELECT GET_LOCK('a', 1), GET_LOCK('b', 1)", None),
+            ("SELECT GET_LOCK(?, 1)", None),
+        ] {
+            assert_eq!(lock_name(sql).as_deref(), expected, "{sql}");
+        }
     }
 
     #[test]

@@ -140,6 +140,7 @@ fn client(mut row: Cells) -> (String, Client) {
         ns: waited_ns.unwrap_or(0),
         what,
         blocked_by: blocked_by.split(',').filter_map(|pid| pid.parse().ok()).collect(),
+        candidates: vec![],
     });
     let state = match state.as_str() {
         "active" | "fastpath function call" => State::Active,

@@ -67,8 +67,9 @@ pub fn json_line(server: &Server) -> String {
 
 /// Findings as sentences, each with a key that does not change while the finding lasts.
 pub fn found(server: &Server) -> Vec<(String, Words)> {
-    let key =
-        |finding: &super::finding::Finding| format!("{:?} {:?}", finding.client, std::mem::discriminant(&finding.kind));
+    let key = |finding: &super::finding::Finding| {
+        format!("{:?} {:?} {}", finding.client, std::mem::discriminant(&finding.kind), finding.kind.about())
+    };
     server.findings().iter().map(|finding| (key(finding), words(finding))).collect()
 }
 
@@ -123,7 +124,7 @@ pub fn summary(server: &Server, width: usize) -> String {
         out += "Who waits for whom, at the end:\n";
         tree.iter().for_each(|line| out += &format!("  {line}\n"));
     }
-    let waits = server.history.waits();
+    let waits = server.history.waits.by_statement();
     if waits.is_empty() {
         out += "No client was seen waiting for a lock.\n";
     } else {
