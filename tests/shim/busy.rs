@@ -115,6 +115,41 @@ fn a_deadlock_is_busy_snapshot() {
     }
 }
 
+/// The statement waits for a row, which then has another value than in its snapshot. The program has seen nothing yet.
+#[test]
+fn the_first_statement_of_a_transaction_is_repeated_after_a_conflict() {
+    for stage in Stage::both() {
+        lines(&stage, &[]);
+        let script = "import sqlite3, sys, threading, time\n\
+            a, b = [sqlite3.connect(sys.argv[1], isolation_level=None, timeout=60, check_same_thread=False) for _ in 'ab']\n\
+            a.execute('BEGIN'); a.execute('UPDATE t SET n = n + 1 WHERE id = 1')\n\
+            b.execute('BEGIN IMMEDIATE')\n\
+            waits = threading.Thread(target=lambda: b.execute('UPDATE t SET n = n + 10 WHERE id = 1'))\n\
+            waits.start(); time.sleep(0.5); a.execute('COMMIT'); waits.join()\n\
+            b.execute('COMMIT'); print(b.execute('SELECT n FROM t ORDER BY id').fetchall())\n";
+        let output = fed(stage.shim(&[], &["python3", "-c", script, &stage.path("a.db").display().to_string()]), "");
+        assert_eq!(text(&output.stdout), "[(11,), (0,)]\n", "{}", text(&output.stderr));
+    }
+}
+
+/// The other transaction has read what this one writes, and holds no lock.
+#[test]
+fn a_refused_transaction_that_began_immediate_has_its_own_advice() {
+    let stage = Stage::start();
+    let script = "import sqlite3, sys\n\
+        a, b = [sqlite3.connect(sys.argv[1], isolation_level=None) for _ in 'ab']\n\
+        a.execute('CREATE TABLE t (n INTEGER)')\n\
+        a.execute('BEGIN'); a.execute('SELECT sum(n) FROM t').fetchall()\n\
+        b.execute('BEGIN IMMEDIATE'); b.execute('SELECT sum(n) FROM t').fetchall()\n\
+        a.execute('INSERT INTO t VALUES (1)'); b.execute('INSERT INTO t VALUES (2)'); a.execute('COMMIT')\n\
+        try: b.execute('COMMIT')\n\
+        except sqlite3.Error as e: print(e.sqlite_errorname)\n";
+    let output = fed(stage.shim(&[], &["python3", "-c", script, &stage.path("a.db").display().to_string()]), "");
+    let said = text(&output.stderr).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert_eq!(text(&output.stdout), "SQLITE_BUSY_SNAPSHOT\n", "{said}");
+    assert!(said.contains("It had begun with BEGIN IMMEDIATE.") && !said.contains("if it writes"), "{said}");
+}
+
 /// A program that ignores its errors, and ends without closing its connections.
 #[test]
 fn errors_that_the_program_received_are_in_the_summary_by_code() {

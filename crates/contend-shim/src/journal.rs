@@ -42,6 +42,8 @@ struct Kept {
     spent: BTreeMap<String, Arc<Spent>>,
     /// Errors that are not in the journal yet: their number by code and statement without values.
     errors: BTreeMap<(i32, String), u64>,
+    /// Conflicts among them of transactions that had begun with the lock.
+    under_lock: u64,
     /// Number of all errors.
     failed: u64,
     /// When times were last written.
@@ -51,7 +53,7 @@ struct Kept {
 impl Kept {
     const fn new(forks: u32) -> Kept {
         let listed = BTreeSet::new();
-        Kept { forks, listed, spent: BTreeMap::new(), errors: BTreeMap::new(), failed: 0, written: None }
+        Kept { forks, listed, spent: BTreeMap::new(), errors: BTreeMap::new(), under_lock: 0, failed: 0, written: None }
     }
 
     /// Writes the times and errors that are not in the journal yet.
@@ -70,6 +72,10 @@ impl Kept {
     fn write_errors(&mut self) {
         let taken = std::mem::take(&mut self.errors).into_iter();
         append(taken.map(|((code, text), count)| format!("error\t{code}\t{count}\t{text}\n")).collect());
+        match std::mem::take(&mut self.under_lock) {
+            0 => {}
+            count => append(format!("under-lock\t{count}\n")),
+        }
     }
 
     /// Whether the last writing is [`TIMES_EVERY`] ago.
@@ -77,7 +83,8 @@ impl Kept {
         self.written.is_none_or(|written| written.elapsed() >= TIMES_EVERY)
     }
 
-    fn add_error(&mut self, code: i32, text: String) {
+    fn add_error(&mut self, code: i32, text: String, is_under_lock: bool) {
+        self.under_lock += u64::from(is_under_lock);
         *self.errors.entry((code, text)).or_default() += 1;
         self.failed += 1;
         if self.failed <= AT_ONCE_MAX {
@@ -189,9 +196,10 @@ pub fn write_times() {
 }
 
 /// Counts an error that the program received: SQLite's extended code, and the statement, empty if it was not prepared.
-pub fn error(code: i32, sql: &str) {
+/// `is_under_lock`: a conflict of a transaction that had begun with the lock of BEGIN IMMEDIATE.
+pub fn error(code: i32, sql: &str, is_under_lock: bool) {
     if settings().and_then(Settings::journal).is_some() {
-        kept().add_error(code, without_values(sql));
+        kept().add_error(code, without_values(sql), is_under_lock);
     }
 }
 
@@ -307,16 +315,16 @@ mod tests {
     fn errors_are_counted_by_code_and_statement_until_they_are_written() {
         let mut kept = Kept::new(0);
         kept.failed = AT_ONCE_MAX - 1;
-        kept.add_error(5, "UPDATE t".to_string());
+        kept.add_error(5, "UPDATE t".to_string(), false);
         assert!(kept.errors.is_empty(), "written at once");
         kept.written = Some(Instant::now());
         for code in [5, 5, 19] {
-            kept.add_error(code, "UPDATE t".to_string());
+            kept.add_error(code, "UPDATE t".to_string(), false);
         }
         let counts: Vec<u64> = kept.errors.values().copied().collect();
         assert_eq!(counts, [2, 1]);
         kept.written = None;
-        kept.add_error(5, "UPDATE t".to_string());
+        kept.add_error(5, "UPDATE t".to_string(), false);
         assert!(kept.errors.is_empty() && kept.written.is_some());
     }
 

@@ -37,6 +37,8 @@ pub struct Link {
     /// Round trips of earlier connections.
     earlier: u64,
     transaction: Option<Transaction>,
+    /// Whether the last transaction, which may have ended, began with the lock.
+    pub began_with_lock: bool,
     timeout_ms: i32,
     /// Whether foreign keys are checked, where that is the session's.
     checks_keys: bool,
@@ -95,6 +97,7 @@ impl Link {
             canceller: Canceller::default(),
             earlier: 0,
             transaction: None,
+            began_with_lock: false,
             timeout_ms: 0,
             checks_keys: false,
             is_session_set: false,
@@ -248,7 +251,10 @@ impl Link {
         match &mut self.transaction {
             None => self.alone(messages),
             Some(Transaction { broken: Some(trouble), .. }) => Err(trouble.clone()),
-            Some(transaction) if !transaction.is_sent && transaction.queued == [BEGIN] => self.first(messages),
+            Some(transaction) if !transaction.is_sent && transaction.queued == [BEGIN] => {
+                // The program has seen nothing of this transaction yet, so it may as well begin later.
+                self.repeated(|link| link.first(messages.clone()))
+            }
             Some(_) => self.within(messages),
         }
     }
@@ -256,17 +262,27 @@ impl Link {
     /// Executes them in their own transaction. After a conflict they are repeated for as long as SQLite would wait
     /// for a lock.
     fn alone(&mut self, messages: Vec<Message>) -> Result<Vec<Reply>, Trouble> {
+        self.repeated(|link| match messages.as_slice() {
+            [Message::Query { .. }] => link.send(messages.clone()),
+            _ => link.several(&messages),
+        })
+    }
+
+    /// Repeats after a conflict, until the timeout is over, something that leaves nothing behind if it fails.
+    fn repeated(&mut self, attempt: impl Fn(&mut Link) -> Result<Vec<Reply>, Trouble>) -> Result<Vec<Reply>, Trouble> {
         let until = Instant::now() + Duration::from_millis(self.timeout_ms.max(0).unsigned_abs().into());
         loop {
-            let done = match messages.as_slice() {
-                [Message::Query { .. }] => self.send(messages.clone()),
-                _ => self.several(&messages),
-            };
-            match done {
-                Err(trouble) if is_conflict(&trouble) && Instant::now() < until => std::thread::sleep(PAUSE),
+            match attempt(self) {
+                Err(trouble) if is_conflict(&trouble) && !self.is_broken() && Instant::now() < until => {
+                    std::thread::sleep(PAUSE);
+                }
                 done => return done,
             }
         }
+    }
+
+    fn is_broken(&self) -> bool {
+        self.transaction.as_ref().is_some_and(|transaction| transaction.broken.is_some())
     }
 
     fn several(&mut self, messages: &[Message]) -> Result<Vec<Reply>, Trouble> {
@@ -361,6 +377,7 @@ impl Link {
             let [lock, _] = self.lock();
             self.send(vec![plain(lock)])?;
         }
+        self.began_with_lock = has_lock;
         self.transaction = Some(Transaction { queued: vec![BEGIN.to_string()], has_lock, ..Transaction::default() });
         Ok(())
     }

@@ -27,6 +27,8 @@ pub struct Told {
     /// Errors that the program received: their number by SQLite's extended code and statement. The statement is empty if it was
     /// not prepared.
     pub errors: BTreeMap<u32, BTreeMap<String, u64>>,
+    /// Conflicts among them of transactions that had begun with BEGIN IMMEDIATE or EXCLUSIVE, and so with the lock.
+    pub under_lock: u64,
     /// Statements that were carried out in a way that a user should know, with the way of each.
     pub noted: BTreeMap<String, String>,
     /// Connections that were opened.
@@ -64,6 +66,7 @@ pub fn read(text: &str) -> Told {
                 let code = code.parse().unwrap_or_default();
                 *told.errors.entry(code).or_default().entry((*statement).to_string()).or_default() += number(count);
             }
+            ["under-lock", count] => told.under_lock += number(count),
             ["opened"] => told.opened += 1,
             ["counts", server, local, round_trips] => {
                 told.connections += 1;
@@ -104,11 +107,12 @@ impl Told {
     /// Errors that the program received, by code, first those that other transactions cause. `width` of a line, in characters.
     pub fn errors(&self, width: usize) -> String {
         let line = |(code, statements): (&u32, &BTreeMap<String, u64>)| {
-            let (name, total) = (code_name(CodeSpace::Sqlite, *code), times(statements.values().sum()));
-            let below = |text| wrapped(text, ["    ", "    "], Style::terminal(width, false));
+            let sum: u64 = statements.values().sum();
+            let (name, total) = (code_name(CodeSpace::Sqlite, *code), times(sum));
+            let below = |text: String| wrapped(&text, ["    ", "    "], Style::terminal(width, false));
             let most =
                 statements.iter().filter(|(statement, _)| !statement.is_empty()).max_by_key(|(_, count)| **count);
-            match (advice(*code), most) {
+            match (self.advice(*code, sum), most) {
                 (None, _) => format!("{name}: {total}\n"),
                 (Some(advice), None) => format!("{name}: {total}\n{}", below(advice)),
                 (Some(advice), Some((statement, count))) => {
@@ -122,6 +126,23 @@ impl Told {
         let (first, others): (Vec<_>, Vec<_>) = self.errors.iter().partition(|(code, _)| advice(**code).is_some());
         let lines: String = first.into_iter().chain(others).map(line).collect();
         if lines.is_empty() { lines } else { format!("contend: Errors that the program received:\n{lines}") }
+    }
+
+    /// What to do about an error that another transaction or statement causes, which the program received this often. A
+    /// transaction that has begun with BEGIN IMMEDIATE conflicts only with one that has not.
+    fn advice(&self, code: u32, count: u64) -> Option<String> {
+        let general = advice(code)?;
+        let of_other =
+            "The other transaction had not begun so, and read before it wrote: begin that one with BEGIN IMMEDIATE.";
+        Some(match (code, self.under_lock) {
+            (BUSY_SNAPSHOT, under_lock) if under_lock > 0 && under_lock >= count => {
+                format!("{REPEAT} It had begun with BEGIN IMMEDIATE. {of_other}")
+            }
+            (BUSY_SNAPSHOT, under_lock) if under_lock > 0 => {
+                format!("{general} {} it had begun with BEGIN IMMEDIATE. {of_other}", times(under_lock))
+            }
+            _ => general.to_string(),
+        })
     }
 
     /// The summary sentence.
@@ -147,6 +168,10 @@ impl Told {
         }
     }
 }
+
+/// What to do in any case about a conflict.
+const REPEAT: &str =
+    "Another transaction used the same rows, and waiting would not help. Roll back and repeat the transaction.";
 
 /// What to do about an error that another transaction or statement causes.
 fn advice(code: u32) -> Option<&'static str> {
@@ -228,6 +253,16 @@ mod tests {
         assert!(told.errors(11).contains("    UPDATE\u{2026}\n") && advice(261) == Some(busy));
         assert!(told.errors(60).lines().all(|line| line.len() <= 60), "{}", told.errors(60));
         assert_eq!(read("").errors(12), "");
+    }
+
+    #[test]
+    fn the_holder_of_the_lock_is_not_told_to_take_it() {
+        let errors = |lines: &str| read(lines).errors(400).split_whitespace().collect::<Vec<_>>().join(" ");
+        let all = errors("error\t517\t2\tUPDATE a\nunder-lock\t1\nunder-lock\t1\n");
+        assert!(all.ends_with("begin that one with BEGIN IMMEDIATE.") && !all.contains("if it writes"), "{all}");
+        let some = errors("error\t517\t3\tUPDATE a\nunder-lock\t2\n");
+        assert!(some.contains("if it writes. 2 times it had begun with BEGIN IMMEDIATE."), "{some}");
+        assert!(!errors("error\t517\t3\tUPDATE a\n").contains("had begun"));
     }
 
     #[test]

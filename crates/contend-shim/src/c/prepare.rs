@@ -6,6 +6,7 @@ use super::real::{Real, Text, of_caller};
 use super::{DONE, ERROR, MISUSE, OK, ROW};
 use crate::connection::Connection;
 use crate::does::{Does, does};
+use crate::fault::BUSY_SNAPSHOT;
 use crate::statement::{Native, Statement};
 use crate::{journal, note, registry};
 use contend_interpose::P;
@@ -36,7 +37,9 @@ pub unsafe fn prepared(db: P, caller: usize, out: *mut P, call: impl Fn(&Real) -
 /// Counts an error that the program receives, by its extended code if it is that of SQLite's last call.
 fn count_error(connection: &Connection, code: c_int, sql: &str) {
     let extended = connection.front.failed().code;
-    journal::error(if extended & 0xff == code & 0xff { extended } else { code }, sql);
+    let code = if extended & 0xff == code & 0xff { extended } else { code };
+    let is_under_lock = code == BUSY_SNAPSHOT && connection.state().link.began_with_lock;
+    journal::error(code, sql, is_under_lock);
 }
 
 unsafe fn prepared_for(connection: &Arc<Connection>, out: *mut P, call: &impl Fn(&Real) -> c_int) -> c_int {
