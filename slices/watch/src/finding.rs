@@ -17,8 +17,8 @@ pub enum Kind {
         before: Option<String>,
         after: Option<String>,
         longest_wait_ns: u64,
-        /// Calls of others refused while it paused, those that its write locks refused in all, and waits in the pauses that
-        /// ended without the lock.
+        /// Calls of others refused while it paused, those that all its write locks refused, also in transactions without a
+        /// pause, and waits in the pauses that ended without the lock.
         refused: u64,
         refused_in_all: u64,
         gave_up: u64,

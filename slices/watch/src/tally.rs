@@ -187,7 +187,7 @@ pub struct Tally {
     pub outside_held_ns: u64,
     /// What they kept out in their pauses.
     pub outside_kept_out: KeptOut,
-    /// Number of calls of others that its write locks refused, in pauses or not.
+    /// Number of calls of others that its write locks refused, in pauses or not, also in transactions without a pause.
     pub refused_others: u64,
     pub gap: Gap,
     /// Longest gap for which both statements are known.

@@ -348,7 +348,9 @@ fn kept_out(kind: &Kind) -> String {
     }
     if refused > 0 {
         out += &format!(" While it paused, the lock was refused to other connections {}", times(refused));
-        out += &if refused_in_all > refused { format!(" (in all {})", times(refused_in_all)) } else { String::new() };
+        if refused_in_all > refused {
+            out += &format!(" (by all its write locks {})", times(refused_in_all));
+        }
         let ended = counted(gave_up, "wait");
         out += &if gave_up > 0 { format!(", and {ended} ended without the lock.") } else { ".".to_string() };
     }
