@@ -50,8 +50,8 @@ fn problems_are_found_with_evidence_and_advice() {
     assert!(of("program-holds-lock").contains("after `UPDATE t SET v = ... WHERE id = ...`"), "{found:?}");
     let cost = of("program-holds-lock");
     assert!(
-        cost.contains("Meanwhile 2 calls of other connections waited ")
-            && cost.ends_with(" and a lock ended 2 of them."),
+        cost.contains("Meanwhile other connections waited ")
+            && cost.ends_with(" for the lock, in 2 calls; 2 of them failed with SQLITE_BUSY."),
         "{cost}"
     );
     assert!(of("read-then-write").starts_with("1 refusal, such as `UPDATE t"), "{found:?}");

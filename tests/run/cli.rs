@@ -34,7 +34,7 @@ fn usage_errors_leave_with_2_and_nothing_behind() {
     for (args, complaint) in [
         (vec!["frobnicate"], "frobnicate"),
         (vec!["run", "nonsense"], "there is no study `nonsense`"),
-        (vec!["run", "missing.toml"], "missing.toml"),
+        (vec!["run", "missing.toml"], "missing.toml; name a file that is there, or one of "),
         (vec!["run", &study, "--set", "colour=red"], "colour"),
         (vec!["run", &study, "--only", "nothing-like-this"], "WAL/FULL"),
         (vec!["run", &study, "--contender", "sqlite:journal_mode=sideways"], "sideways"),

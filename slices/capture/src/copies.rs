@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row, ffi};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::{Path, PathBuf};
 
@@ -73,7 +73,12 @@ pub fn compare(path: &Path, [replayed, captured]: &[PathBuf; 2], counts: Counts)
         names.collect()
     };
     let (of_replay, of_capture) = (tables("main")?, tables("captured")?);
-    let mut compared = Compared { path: path.to_path_buf(), tables: of_capture.len() as u64, differ: vec![] };
+    let mut compared = Compared {
+        path: path.to_path_buf(),
+        tables: of_capture.len() as u64,
+        differ: vec![],
+        columns: BTreeMap::new(),
+    };
     for table in of_replay.union(&of_capture) {
         let name = quoted(table);
         let count = |schema: &str| {
@@ -89,6 +94,10 @@ pub fn compare(path: &Path, [replayed, captured]: &[PathBuf; 2], counts: Counts)
         let rowid = rowid(&columns).filter(|_| counts == Counts::Rowids);
         let [captured, replayed] = differing(&db, &name, rowid)?;
         if captured + replayed > 0 {
+            let columns = if captured == replayed { other_columns(&db, table, captured)? } else { vec![] };
+            if !columns.is_empty() {
+                compared.columns.insert(table.clone(), columns);
+            }
             compared.differ.push((table.clone(), captured, replayed));
         }
     }
@@ -136,6 +145,50 @@ fn differing(db: &Connection, table: &str, rowid: Option<&str>) -> rusqlite::Res
     Ok([more(1), more(-1)])
 }
 
+/// The columns in which this number of rows with the same primary key differ; empty if that is not all that differs.
+fn other_columns(db: &Connection, table: &str, rows: u64) -> rusqlite::Result<Vec<String>> {
+    /// Most columns; a query can have 2,000.
+    const COLUMNS_MAX: usize = 500;
+    let mut statement = db.prepare("SELECT name, pk > 0 FROM pragma_table_info(?1, 'main')")?;
+    let columns = statement.query_map([table], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let columns: Vec<(String, bool)> = columns.collect::<rusqlite::Result<_>>()?;
+    let (keys, others): (Vec<_>, Vec<_>) = columns.into_iter().partition(|(_, is_key)| *is_key);
+    if keys.is_empty() || others.is_empty() || others.len() > COLUMNS_MAX {
+        return Ok(vec![]);
+    }
+    let both = |name: &str| (format!("a.{}", quoted(name)), format!("b.{}", quoted(name)));
+    let is_same = |(name, _): &(String, bool)| {
+        let (a, b) = both(name);
+        format!("{a} IS {b} COLLATE BINARY AND typeof({a}) = typeof({b})")
+    };
+    // The first comparison is that of the key's index.
+    let is_same_key = |key: &(String, bool)| {
+        let (a, b) = both(&key.0);
+        format!("{a} = {b} AND {}", is_same(key))
+    };
+    let keys: Vec<String> = keys.iter().map(is_same_key).collect();
+    let same: Vec<String> = others.iter().map(is_same).collect();
+    let sums: Vec<String> = same.iter().map(|same| format!("coalesce(sum(NOT ({same})), 0)")).collect();
+    let (name, keys, same) = (quoted(table), keys.join(" AND "), same.join(" AND "));
+    let sql = format!(
+        "SELECT coalesce(sum(NOT ({same})), 0), {} FROM main.{name} a JOIN captured.{name} b ON {keys}",
+        sums.join(", ")
+    );
+    db.query_row(&sql, [], |row| {
+        let differs = |at: usize| row.get::<_, i64>(at).map(|count| count > 0);
+        if row.get::<_, i64>(0)?.cast_unsigned() != rows {
+            return Ok(vec![]);
+        }
+        let mut names = vec![];
+        for (at, (name, _)) in others.iter().enumerate() {
+            if differs(at + 1)? {
+                names.push(name.clone());
+            }
+        }
+        Ok(names)
+    })
+}
+
 fn hash_of(row: &Row, columns: usize) -> rusqlite::Result<u128> {
     let mut halves = [0u8, 1].map(|half| {
         let mut hasher = DefaultHasher::new();
@@ -167,6 +220,27 @@ fn rowid(columns: &[String]) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn columns_of_rows_with_the_same_key_that_differ_are_named() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let paths = ["main.db", "captured.db"].map(|name| dir.path().join(name));
+        let made =
+            "CREATE TABLE t (id INTEGER PRIMARY KEY, \"a b\", n, at); CREATE TABLE u (id INTEGER PRIMARY KEY, n);
+                    CREATE TABLE w (n); INSERT INTO t VALUES (1, 'x', 1, 5), (2, 'x', 2, 6), (3, NULL, 3, 7);
+                    INSERT INTO u VALUES (1, 1); INSERT INTO w VALUES (1);";
+        let open = |path: &PathBuf| Connection::open(path).expect("opened");
+        paths.iter().for_each(|path| open(path).execute_batch(made).expect("made"));
+        let changes = "UPDATE t SET at = at + 1 WHERE id > 1; UPDATE t SET \"a b\" = 'X' WHERE id = 2;
+                       UPDATE u SET id = 2; UPDATE w SET n = 1.0;";
+        open(&paths[0]).execute_batch(changes).expect("changed");
+        let compared = compare(Path::new("a.db"), &paths, Counts::Rowids).expect("compared");
+        assert_eq!(
+            compared.differ,
+            ["t", "u", "w"].map(|t| (t.to_string(), if t == "t" { 2 } else { 1 }, if t == "t" { 2 } else { 1 }))
+        );
+        assert_eq!(compared.columns, BTreeMap::from([("t".to_string(), vec!["a b".to_string(), "at".to_string()])]));
+    }
 
     #[test]
     fn no_statement_opens_another_file_however_it_is_written() {

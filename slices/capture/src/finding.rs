@@ -73,10 +73,10 @@ impl Held<'_> {
     fn cost(&self) -> String {
         let refused = match self.refused {
             0 => String::new(),
-            refused => format!(", and a lock ended {refused} of them"),
+            refused => format!("; {refused} of them failed with SQLITE_BUSY"),
         };
         let calls = count(self.others.len() as u64, "call");
-        format!("Meanwhile {calls} of other connections waited {}{refused}.", time(self.waited_ns))
+        format!("Meanwhile other connections waited {} for the lock, in {calls}{refused}.", time(self.waited_ns))
     }
 }
 

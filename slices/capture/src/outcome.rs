@@ -66,6 +66,8 @@ pub struct Compared {
     pub tables: u64,
     /// Tables that differ: rows only in the capture, and rows only in the replay.
     pub differ: Vec<(String, u64, u64)>,
+    /// Of those whose rows have the same primary keys: the columns that differ, by table.
+    pub columns: BTreeMap<String, Vec<String>>,
 }
 
 fn lossy<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
@@ -99,6 +101,9 @@ pub struct Left {
     /// Statements that remove it.
     pub remove: String,
 }
+
+/// A difference in the number of rows.
+pub const ROWS: &str = "rows";
 
 /// What differs in one result: its name, the captured and the replayed one.
 pub type Difference = (&'static str, String, String);
@@ -135,7 +140,7 @@ pub fn differs(call: &Call, done: &Done, does: Does) -> Option<Difference> {
     }
     let rows = done.rows.filter(|rows| *rows != call.rows && does != Does::Pragma);
     if let Some(rows) = rows {
-        return Some(("rows", call.rows.to_string(), rows.to_string()));
+        return Some((ROWS, call.rows.to_string(), rows.to_string()));
     }
     // The changes of a statement that the program did not read to its end are not captured.
     if call.is_cut {

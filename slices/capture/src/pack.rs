@@ -113,6 +113,10 @@ fn word(bytes: &[u8], at: usize) -> u64 {
     bytes.get(at..at + 8).and_then(|bytes| bytes.try_into().ok()).map_or(0, u64::from_ne_bytes)
 }
 
+/// Why a segment that was not copied may be damaged.
+pub const TWO_WRITERS: &str = "perhaps two processes wrote it, because one made the system call fork or clone itself, which \
+    the library does not see; call fork() of the C library instead, or use SQLite on one side only";
+
 /// Packs a segment; returns its bytes and its number of records. Bytes after its last complete record are dropped.
 ///
 /// # Errors
@@ -130,7 +134,7 @@ fn pack_as(segment: &[u8], is_first: bool) -> Result<(Vec<u8>, u64)> {
     while at + record::HEAD <= end {
         let length = word(segment, at) as u32 as usize;
         let is_whole = length >= record::HEAD && length.is_multiple_of(8) && at + length <= end;
-        ensure!(is_whole, "a segment is damaged at byte {at}");
+        ensure!(is_whole, "a segment is damaged at byte {at}: {TWO_WRITERS}");
         put_record(&mut model, &mut streams, &segment[at..at + length]);
         (at, records) = (at + length, records + 1);
     }

@@ -3,7 +3,7 @@
 use crate::manifest::{Manifest, Server, make_private};
 use crate::of_server;
 use crate::on_server;
-use crate::outcome::{Refused, Replayed, Servers};
+use crate::outcome::{Compared, ROWS, Refused, Replayed, Servers};
 use crate::own_dir::OwnDir;
 use crate::replay::replay;
 use anyhow::{Context as _, Result, bail};
@@ -153,24 +153,7 @@ fn text(replayed: &Replayed, kept: Option<&Path>) -> String {
     if let Some(Servers { captured, replayed, address }) = &replayed.servers {
         let _ = writeln!(out, "Captured on {captured}, replayed on {replayed} ({address}).");
     }
-    for database in &replayed.databases {
-        let path = database.path.display();
-        if database.tables > 0 && database.differ.is_empty() {
-            let tables = match database.tables {
-                1 => "its table is".to_string(),
-                tables => format!("all {tables} tables are"),
-            };
-            let _ = writeln!(out, "{path}: {tables} the same as at the end of the capture.");
-        }
-        for (table, captured, replayed) in &database.differ {
-            let _ = writeln!(
-                out,
-                "{path}: table {table} DIFFERS: {} only in the capture, {} only in the replay.",
-                counted(*captured as usize, "row"),
-                count(*replayed)
-            );
-        }
-    }
+    replayed.databases.iter().for_each(|database| out += &compared(database));
     if replayed.statements > 0 && replayed.diverged.is_empty() {
         out += "No compared result of a statement differs from the captured one.\n";
     }
@@ -181,6 +164,10 @@ fn text(replayed: &Replayed, kept: Option<&Path>) -> String {
             one.statement, one.count, one.what, one.captured, one.replayed
         );
     }
+    if replayed.diverged.iter().any(|one| one.what == ROWS) {
+        out += "Other rows: a query returned another number of rows. The replay executes transactions one after the other, so a \
+                query can find what another transaction changed before it or after it in the capture.\n";
+    }
     for sentence in replayed.left_out.iter().chain(&replayed.missing) {
         let _ = writeln!(out, "{sentence}");
     }
@@ -189,6 +176,29 @@ fn text(replayed: &Replayed, kept: Option<&Path>) -> String {
     }
     if let Some(kept) = kept.filter(|_| was_carried_out) {
         let _ = writeln!(out, "The replayed databases are in {}.", kept.display());
+    }
+    out
+}
+
+/// The comparison of a database with its end in the capture.
+fn compared(database: &Compared) -> String {
+    let mut out = String::new();
+    let path = database.path.display();
+    if database.tables > 0 && database.differ.is_empty() {
+        let tables = match database.tables {
+            1 => "its table is".to_string(),
+            tables => format!("all {tables} tables are"),
+        };
+        let _ = writeln!(out, "{path}: {tables} the same as at the end of the capture.");
+    }
+    for (table, captured, replayed) in &database.differ {
+        let rows = counted(*captured as usize, "row");
+        let how = match database.columns.get(table).map_or(&[][..], Vec::as_slice) {
+            [] => format!("{rows} only in the capture, {} only in the replay", count(*replayed)),
+            [one] => format!("in {rows} with the same key only {one} differs"),
+            several => format!("in {rows} with the same key {} differ", several.join(", ")),
+        };
+        let _ = writeln!(out, "{path}: table {table} DIFFERS: {how}.");
     }
     out
 }

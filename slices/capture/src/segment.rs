@@ -2,7 +2,7 @@
 
 use crate::bound::with_times;
 use crate::manifest::{Total, read_own, write_private};
-use crate::pack::{pack, unpack};
+use crate::pack::{TWO_WRITERS, pack, unpack};
 use crate::raw::{Raw, Who};
 use crate::whole::{Totals, difference};
 use anyhow::{Context, Result, ensure};
@@ -174,7 +174,11 @@ fn of_bytes(path: &Path, bytes: Vec<u8>) -> Result<Option<Segment>> {
         let length = head.u32(at) as usize;
         let least = least_bytes(head.bytes[at + record::KIND]);
         let is_whole = length >= least && length.is_multiple_of(8) && at + length <= end;
-        ensure!(is_whole, "{} is damaged at byte {at}: copy the capture again", path.display());
+        ensure!(
+            is_whole,
+            "{} is damaged at byte {at}: copy the capture again; if it is no copy, {TWO_WRITERS}",
+            path.display()
+        );
         records.push(Raw { who, bytes: head.bytes[at..at + length].to_vec() });
         at += length;
     }
@@ -197,6 +201,19 @@ mod tests {
         mapped.write_all_at(&MAGIC.to_ne_bytes(), 0).expect("written");
         let (all, damage) = stored(dir.path(), Some(&totals)).expect("read");
         assert!(damage.is_none() && all.len() == 1 && all[0].segment.is_none(), "{damage:?}");
+    }
+
+    /// As two processes leave it that write to one file: no record begins where the last one ended.
+    #[test]
+    fn a_segment_of_two_writers_is_perhaps_no_bad_copy() {
+        let mut bytes = vec![0; header::BYTES + record::HEAD];
+        bytes[..8].copy_from_slice(&MAGIC.to_ne_bytes());
+        bytes[header::VERSION..][..4].copy_from_slice(&VERSION.to_ne_bytes());
+        let end = bytes.len() as u64;
+        bytes[header::COMMITTED..][..8].copy_from_slice(&end.to_ne_bytes());
+        let packed = pack(&bytes).expect_err("damaged").to_string();
+        let read = of_bytes(Path::new("a.seg"), bytes).err().expect("damaged").to_string();
+        assert!(packed.contains(TWO_WRITERS) && read.contains(TWO_WRITERS), "{packed} {read}");
     }
 
     #[test]

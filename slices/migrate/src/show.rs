@@ -225,25 +225,31 @@ pub fn proof(way: &Way, proofs: &[Proof]) -> Result<bool> {
     Ok(is_same)
 }
 
-/// Prints whether `contend shim` can go on with the database.
+/// Prints whether `contend shim` can go on with the database on the server of this address.
 ///
 /// # Errors
 /// Standard output cannot be written.
-pub fn shim(file: &Path, obstacles: &[String]) -> Result<()> {
+pub fn shim(file: &Path, to: &str, obstacles: &[String]) -> Result<()> {
     let file = file.display();
     if obstacles.is_empty() {
         let words = "runs a program that opens this file on the server's rows (docs/shim.md)";
-        return print_plain(&format!("`contend shim --to URL -- COMMAND` {words}: {file}\n"));
+        return print_plain(&format!("`{} -- COMMAND` {words}: {file}\n", shim_command(to)));
     }
     print_plain(&format!("`contend shim` cannot go on with {file}: {}\n", obstacles.join("; ")))
 }
 
+/// The beginning of the command, without the address's password.
+fn shim_command(to: &str) -> String {
+    command(["shim", "--to", to].map(str::to_string).into_iter(), &["--to"])
+}
+
 #[cfg(test)]
 mod tests {
-    use super::command;
+    use super::{command, shim_command};
 
     #[test]
     fn a_command_is_shown_for_a_shell_and_without_a_password() {
+        assert_eq!(shim_command("mysql://me:secret@db/app"), "contend shim --to mysql://me@db:3306/app");
         let shown = |addressed: &[&str], words: &str| command(words.split(' ').map(str::to_string), addressed);
         for typed in ["--to postgres://me:secret@db/app", "--to=postgres://me:secret@db/app"] {
             let expected = format!(r"contend migrate 'it'\''s.db' {}", typed.replace(":secret@db", "@db:5432"));

@@ -120,7 +120,7 @@ fn migrated(asked: &There<'_>, stop: &AtomicBool) -> Result<u8> {
     }
     let last = kept::statements(&mut server, asked.file, &schema, &plan).map_err(unfinished)?;
     server.product.make(&last, &ledger::finished(), false).map_err(unfinished)?;
-    show::shim(asked.file, &kept::obstacles(&plan, target))?;
+    show::shim(asked.file, asked.to, &kept::obstacles(&plan, target))?;
     Ok(OK)
 }
 

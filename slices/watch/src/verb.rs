@@ -144,7 +144,7 @@ fn of_process(pid: u32) -> Result<Vec<PathBuf>> {
     let found = databases_of(pid);
     let mut found = found.with_context(|| {
         let command = rights::command().filter(|_| Path::new("/proc").join(pid.to_string()).exists());
-        command.map_or(format!("process {pid} does not exist"), |command| {
+        command.map_or(format!("process {pid} does not exist; `pgrep -a NAME` lists those of a program"), |command| {
             format!("process {pid} belongs to another user; as root: {command}")
         })
     })?;
@@ -184,4 +184,15 @@ pub fn report(dir: &Path, json: bool) -> Result<u8> {
         false => format!("{}\nReport: {}\n", record::text(dir, contend::cli::style())?, page.display()),
     })?;
     Ok(if saved.findings.is_empty() { OK } else { INVALID })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::of_process;
+
+    #[test]
+    fn a_process_that_is_not_there_is_no_dead_end() {
+        let why = of_process(u32::MAX).expect_err("no such process").to_string();
+        assert!(why.contains("does not exist; `pgrep -a NAME`"), "{why}");
+    }
 }

@@ -46,7 +46,10 @@ impl Library {
             let (known, advice) = (names.join(", "), did_you_mean(name, names));
             bail!("there is no {kind} `{name}`{advice}: name one of {known}, or a file that ends in .toml");
         }
-        let text = read(name).with_context(|| format!("cannot read {kind} {name}"))?;
+        let text = read(name).with_context(|| {
+            let known = names.join(", ");
+            format!("cannot read {kind} {name}; name a file that is there, or one of {known}")
+        })?;
         Ok(Source::new(name, text))
     }
 }

@@ -1,6 +1,6 @@
 //! MariaDB: LOAD DATA, and DDL that commits implicitly.
 
-use super::product::{EachRow, Load, Product, is_about_data, masked, number, rows, text, texts};
+use super::product::{EachRow, Load, Product, UNREACHED, is_about_data, masked, number, rows, text, texts};
 use crate::rows::Form;
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use contend_sql::{HIDDEN_ROWID, ParamType, Target, session};
@@ -63,7 +63,7 @@ impl MariaDb {
     /// # Errors
     /// The server cannot be reached or refuses.
     pub fn open(database: &Database) -> Result<Self> {
-        let mut open = Self(connect(database).map_err(|e| anyhow!("{}: {}", e.what, e.message))?);
+        let mut open = Self(connect(database).map_err(|e| anyhow!("{}: {}; {UNREACHED}", e.what, e.message))?);
         for sql in session(Target::MariaDb) {
             open.run(sql)?;
         }

@@ -1,6 +1,6 @@
 //! PostgreSQL: COPY, and DDL in transactions.
 
-use super::product::{EachRow, Load, Product, is_about_data, masked, number, rows, text, texts};
+use super::product::{EachRow, Load, Product, UNREACHED, is_about_data, masked, number, rows, text, texts};
 use crate::rows::Form;
 use anyhow::{Context, Result, anyhow, ensure};
 use contend_sql::{ParamType, Target, session};
@@ -52,7 +52,7 @@ impl Postgres {
     /// # Errors
     /// The server cannot be reached or refuses.
     pub fn open(database: &Database) -> Result<Self> {
-        let client = connect(database).map_err(|e| anyhow!("{}: {}", e.what, e.message))?;
+        let client = connect(database).map_err(|e| anyhow!("{}: {}; {UNREACHED}", e.what, e.message))?;
         let mut open = Self(client);
         for sql in session(Target::Postgres) {
             open.run(sql)?;

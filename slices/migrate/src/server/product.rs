@@ -6,6 +6,9 @@ use contend_sql::{ParamType, Target};
 use contend_wire::literal::Value;
 use contend_worker::argument::Argument;
 
+/// What to do about a server that cannot be reached.
+pub const UNREACHED: &str = "check that the server runs, and the host, port, user and password of the address";
+
 /// Callback for the rows of a query.
 pub type EachRow<'r> = &'r mut dyn FnMut(&[Argument<'_>]) -> Result<()>;
 
