@@ -53,7 +53,11 @@ fn under(findings: &Findings<'_>, answer: &Answer, condition: usize) -> Answered
     let estimator = findings.estimator();
     let mut values = [this, against].map(|cell| estimator.estimate(cell, &metric));
     let compared = compare(&estimator, against, this, &metric);
-    let fact = fact(&values).and_then(|fact| {
+    let is_open =
+        answer.cannot_tell_if.as_ref().and_then(|name| findings.metric(name)).is_some_and(|metric| {
+            [this, against].iter().any(|cell| estimator.estimate(cell, &metric).value > Some(0.0))
+        });
+    let fact = if is_open { Some(Fact::CannotTell) } else { fact(&values) }.and_then(|fact| {
         let of = |fact: Fact| answer.facts.get(fact.key());
         of(fact).or_else(|| of(fact.stands_in()?))
     });

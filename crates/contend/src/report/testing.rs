@@ -361,6 +361,7 @@ fn answers() -> Vec<Answer> {
         metric: metric.to_string(),
         condition: None,
         against_condition: None,
+        cannot_tell_if: None,
         this: this.to_string(),
         against: against.to_string(),
         words: owned(&words),

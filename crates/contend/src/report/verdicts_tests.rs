@@ -113,6 +113,23 @@ fn facts_can_compare_two_conditions() {
 }
 
 #[test]
+fn a_run_without_the_work_that_is_asked_about_cannot_tell() {
+    let (_dir, mut record) = sound();
+    let said =
+        |record: &Record| -> Vec<String> { Findings::new(record).answers.iter().map(content::words::answer).collect() };
+    let none = OwnMetric { name: "none".into(), value: "0 * planned".into(), ..record.run.study.metrics[0].clone() };
+    record.run.study.metrics.push(none);
+    let mut with = |metric: &str| {
+        let answer = record.run.study.answers.iter_mut().find(|answer| !answer.facts.is_empty()).expect("facts");
+        answer.cannot_tell_if = Some(metric.to_string());
+        answer.facts.insert("cannot-tell".to_string(), "Cannot tell: {this_value}.".to_string());
+        said(&record).iter().any(|said| said.starts_with("Cannot tell: "))
+    };
+    assert!(with("locked_per_1000"), "above 0 for one of the two");
+    assert!(!with("none"));
+}
+
+#[test]
 fn operations_that_never_began_are_longer_than_any_quantile() {
     let (_dir, mut record) = sound();
     let began = began(&record);

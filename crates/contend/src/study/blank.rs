@@ -65,16 +65,19 @@ pub enum Fact {
     Both,
     /// Both, and that of `this` is not the smaller one.
     BothNotFewer,
+    /// The metric of `cannot_tell_if` is above 0 in one of the two.
+    CannotTell,
 }
 
 impl Fact {
     /// All facts with their keys in study files.
-    pub const ALL: [(Fact, &'static str); 5] = [
+    pub const ALL: [(Fact, &'static str); 6] = [
         (Fact::Neither, "neither"),
         (Fact::OnlyThis, "only-this"),
         (Fact::OnlyAgainst, "only-against"),
         (Fact::Both, "both"),
         (Fact::BothNotFewer, "both-not-fewer"),
+        (Fact::CannotTell, "cannot-tell"),
     ];
 
     /// The fact for two counts.
@@ -88,7 +91,12 @@ impl Fact {
         }
     }
 
-    /// The fact whose sentence is used if a study has none for this one; `None` if every study needs one.
+    /// Whether an answer needs a sentence for it.
+    pub fn is_needed(self, may_not_tell: bool) -> bool {
+        if self == Fact::CannotTell { may_not_tell } else { self.stands_in().is_none() }
+    }
+
+    /// The fact whose sentence is used if a study has none for this one.
     pub fn stands_in(self) -> Option<Self> {
         (self == Fact::BothNotFewer).then_some(Fact::Both)
     }
@@ -162,7 +170,8 @@ mod tests {
         ];
         assert_eq!(verdicts.map(|verdict| Word::of(&verdict)), Word::ALL.map(|(word, _)| Some(word)));
         let counts = [(0.0, 0.0), (2.0, 0.0), (0.0, 2.0), (1.0, 2.0), (2.0, 2.0)];
-        assert_eq!(counts.map(|(this, against)| Fact::of(this, against)), Fact::ALL.map(|(fact, _)| fact));
+        let facts = counts.map(|(this, against)| Fact::of(this, against));
+        assert_eq!([&facts[..], &[Fact::CannotTell]].concat(), Fact::ALL.map(|(fact, _)| fact));
         assert!(Word::ALL.iter().all(|(word, key)| word.key() == *key));
         assert!(Fact::ALL.iter().all(|(fact, key)| fact.key() == *key));
     }

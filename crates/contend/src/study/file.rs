@@ -172,6 +172,7 @@ pub struct AnswerFile {
     pub metric: String,
     pub condition: Option<String>,
     pub against_condition: Option<String>,
+    pub cannot_tell_if: Option<String>,
     pub this: Labels,
     pub against: Labels,
     #[serde(default)]

@@ -317,6 +317,9 @@ pub struct Answer {
     /// Label of the condition of `against`, for `facts`; `None` if it is that of `this`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub against_condition: Option<String>,
+    /// Name of a metric, for `facts`: if it is above 0 for one of the two, the sentence is that of `cannot-tell`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cannot_tell_if: Option<String>,
     /// Label of the contender in question.
     pub this: String,
     /// Label of the contender it is compared with.
@@ -327,7 +330,8 @@ pub struct Answer {
     pub words: BTreeMap<String, String>,
     /// Sentences for counts that may be 0 and so have no ratio or verdict: `neither`, `only-this`, `only-against` and
     /// `both` say which of the two values, pooled over the valid rounds, are above 0; `both-not-fewer`, if it is there, is
-    /// used instead of `both` if that of `this` is not the smaller one. Empty if `words` is not.
+    /// used instead of `both` if that of `this` is not the smaller one; `cannot-tell` goes with `cannot_tell_if`. Empty if
+    /// `words` is not.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub facts: BTreeMap<String, String>,
 }

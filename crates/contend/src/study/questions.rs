@@ -81,6 +81,9 @@ pub(super) fn read_answers(file: &File, metrics: &[OwnMetric], reach: &Reach) ->
         let index = index.to_string();
         let wrong = |path: &[&str], message: String| Problem::at(&["answer", &index], path, message);
         check_metric(&written.metric, metrics).map_err(|message| wrong(&["metric"], message))?;
+        if let Some(metric) = &written.cannot_tell_if {
+            check_metric(metric, metrics).map_err(|message| wrong(&["cannot_tell_if"], message))?;
+        }
         for (key, condition) in [("condition", &written.condition), ("against_condition", &written.against_condition)] {
             let check = |condition| reach.check_condition(condition).map_err(|message| wrong(&[key], message));
             condition.as_deref().map(check).transpose()?;
@@ -93,6 +96,9 @@ pub(super) fn read_answers(file: &File, metrics: &[OwnMetric], reach: &Reach) ->
             let message =
                 "goes with `condition` and [answer.facts]: verdicts are given under one condition".to_string();
             return Err(wrong(&["against_condition"], message));
+        }
+        if written.cannot_tell_if.is_some() && facts.is_empty() {
+            return Err(wrong(&["cannot_tell_if"], "goes with [answer.facts]".to_string()));
         }
         for (this, against) in asked_pairs(written).map_err(|(key, message)| wrong(&[key], message))? {
             reach.check_contender(this).map_err(|message| wrong(&["this"], message))?;
@@ -108,6 +114,7 @@ pub(super) fn read_answers(file: &File, metrics: &[OwnMetric], reach: &Reach) ->
                 metric: written.metric.clone(),
                 condition: written.condition.clone(),
                 against_condition: written.against_condition.clone(),
+                cannot_tell_if: written.cannot_tell_if.clone(),
                 this: this.clone(),
                 against: against.clone(),
                 words: words.clone(),

@@ -23,7 +23,8 @@ pub(super) fn read(answer: &file::AnswerFile, metrics: &[OwnMetric]) -> Result<(
             Ok((with_slight_words(&answer.words), Sentences::new()))
         }
         (true, false) => {
-            check(&answer.facts, &Kind::facts(), metrics).map_err(|(key, message)| wrong(&["facts", &key], message))?;
+            let kind = Kind::facts(answer.cannot_tell_if.is_some());
+            check(&answer.facts, &kind, metrics).map_err(|(key, message)| wrong(&["facts", &key], message))?;
             Ok((Sentences::new(), answer.facts.clone()))
         }
     }
@@ -53,9 +54,11 @@ impl Kind {
         Self { keys: keys.collect(), needed: needed.collect() }
     }
 
-    fn facts() -> Self {
-        let needed = Fact::ALL.iter().filter(|(fact, _)| fact.stands_in().is_none()).map(|(_, key)| *key);
-        Self { keys: Fact::ALL.map(|(_, key)| (key, false)).to_vec(), needed: needed.collect() }
+    /// `may_not_tell`: with the key `cannot_tell_if`.
+    fn facts(may_not_tell: bool) -> Self {
+        let needed = Fact::ALL.iter().filter(|(fact, _)| fact.is_needed(may_not_tell)).map(|(_, key)| *key);
+        let keys = Fact::ALL.iter().filter(|(fact, _)| may_not_tell || *fact != Fact::CannotTell);
+        Self { keys: keys.map(|(_, key)| (*key, false)).collect(), needed: needed.collect() }
     }
 }
 

@@ -237,6 +237,23 @@ fn two_conditions_are_compared_in_facts_alone() {
 }
 
 #[test]
+fn an_answer_that_may_not_tell_has_facts_and_a_sentence_for_it() {
+    let with = |to: &str| error_of(&SAMPLE.replace("[answer.words]", to)).message;
+    let error = with("cannot_tell_if = \"failures\"\n[answer.words]");
+    assert!(error.contains("goes with [answer.facts]"), "{error}");
+    let error = with("cannot_tell_if = \"failure\"\n[answer.words]");
+    assert!(error.contains("there is no metric `failure`"), "{error}");
+    let facts = "[answer.facts]\nneither = \"0\"\nonly-this = \"1\"\nonly-against = \"2\"\nboth = \"3\"\n";
+    let from = SAMPLE.find("[answer.words]").unwrap();
+    let rest = &SAMPLE[SAMPLE.find("[[effect]]").unwrap()..];
+    let of = |key: &str, more: &str| error_of(&format!("{}{key}{facts}{more}{rest}", &SAMPLE[..from])).message;
+    let error = of("cannot_tell_if = \"failures\"\n", "");
+    assert!(error.contains("has no sentence for cannot-tell"), "{error}");
+    let error = of("", "cannot-tell = \"4\"\n");
+    assert!(error.contains("is not one of"), "{error}");
+}
+
+#[test]
 fn an_answer_without_sentences_is_an_error() {
     let from = SAMPLE.find("[answer.words]").unwrap();
     let to = SAMPLE.find("[[effect]]").unwrap();
