@@ -19,6 +19,7 @@ mod mariadb;
 mod matrix;
 mod of_server;
 mod on_server;
+mod queue;
 mod replay;
 mod round_trip;
 mod secrets;

@@ -1,9 +1,11 @@
 //! The database that a workload is about, of those of a capture.
 
-use crate::manifest::{Database, Manifest};
+use crate::content::open_copy;
+use crate::manifest::{Content, Database, Manifest};
 use crate::trace::{Call, Trace};
 use anyhow::{Context, Result, bail};
 use contend::stats::precision::{count as whole, counted};
+use rusqlite::Connection;
 use std::path::Path;
 
 /// Calls on a database.
@@ -59,4 +61,18 @@ pub fn sentence(manifest: &Manifest, trace: &Trace, database: &Database) -> Opti
         counted(trace.calls.len(), "call"),
         paths(others())
     ))
+}
+
+/// What a study begins with, and its copy if there is one. For a database that the program created that is its content at the end.
+pub fn content<'d>(dir: &Path, database: &'d Database) -> Result<(&'d Content, Option<Connection>)> {
+    let content = database.content.as_ref().or(database.end.as_ref());
+    let content = content.with_context(|| format!("the content of {} is unknown", database.path.display()))?;
+    let copy = content.copy.as_ref().map(|copy| open_copy(&dir.join(copy))).transpose()?;
+    Ok((content, copy))
+}
+
+/// The paths of the others.
+pub fn others<'m>(manifest: &'m Manifest, database: &Database) -> Vec<&'m Path> {
+    let all = manifest.databases.iter().map(|other| other.path.as_path());
+    all.filter(|path| *path != database.path).collect()
 }

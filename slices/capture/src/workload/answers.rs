@@ -1,14 +1,16 @@
 //! The questions of a capture's study.
 
-use crate::finding::time;
 use crate::literal::text;
 use crate::program::Transaction;
 use crate::summary::Known;
 use crate::trace::Call;
-use crate::workload::contenders::{CAPTURED, Settings, safer, tier};
+use crate::workload::contenders::{CAPTURED, Settings, Waits, safer, tier};
 use crate::workload::generator::plain;
 use crate::workload::kinds::Kind;
+use crate::workload::longest::Longest;
 use crate::workload::roles::{MoreLoad, SHORT};
+use crate::workload::timeouts::Timeouts;
+use crate::workload::unmet::Unmet;
 use contend::stats::precision::{count as whole, plain as number};
 use std::fmt::Write as _;
 
@@ -36,21 +38,23 @@ pub struct LockErrors {
     write_ms: Option<f64>,
     /// Why a run can be without lock errors, as sentences with blanks.
     why_none: String,
+    /// Those of calls that gave up sooner than those of the study do, and why that leaves an answer open.
+    sooner: (usize, String),
+    /// Transactions that can end before they meet a lock.
+    pub unmet: Option<Unmet>,
 }
 
 /// A call that was refused after it had waited for this time has given up; nothing else makes a refused call wait so long.
 const LONG_WAIT_NS: u64 = 100_000_000;
 
-/// Quick windows are multiples of this.
-const STEP_NS: u64 = 100_000_000;
-
-/// Name of the metric with the operations of the transaction that holds the lock longest.
-const HOLDERS: &str = "holding_operations";
-
 impl LockErrors {
-    /// `kinds`: the transactions of the study; `longest`: the one of them that holds the lock longest, if any does, and the
-    /// captured busy timeout.
-    pub fn of(known: &Known, kinds: &[Kind], (longest, busy_timeout_ms): (Option<&Longest>, i64)) -> LockErrors {
+    /// `kinds`: the transactions of the study; `longest`: the one of them that holds the lock longest, if any does.
+    pub fn of(
+        known: &Known,
+        kinds: &[Kind],
+        longest: Option<&Longest>,
+        (timeouts, unmet): (&Timeouts, Option<Unmet>),
+    ) -> LockErrors {
         let is_refused = |call: &Call| call.is_busy() && !call.is_locked();
         let count = known.trace.calls.iter().filter(|call| is_refused(call)).count();
         let never_waits = |call: &&Call| call.may_wait && call.waited_ns + call.prepare.1 == 0;
@@ -60,16 +64,17 @@ impl LockErrors {
         let met = |attempt: &&Transaction| attempt.calls.iter().any(|&i| is_refused(&known.trace.calls[i]));
         let (failed, all) = (known.transactions.iter().filter(met).count(), known.transactions.len());
         let has_writes = known.groups.iter().any(|group| group.writes);
-        let why_none = longest.map_or(String::new(), |longest| longest.why_none(busy_timeout_ms));
+        let why_none = longest.map_or(String::new(), |longest| longest.why_none(timeouts.used_ms));
         let per_1000 = 1000.0 * failed as f64 / all.max(1) as f64;
-        LockErrors { count, never_waited, gave_up, per_1000, has_writes, write_ms: write_ms(known, kinds), why_none }
+        let (sooner, write_ms) = ((timeouts.gave_up_sooner(), timeouts.why_open()), write_ms(known, kinds));
+        LockErrors { count, never_waited, gave_up, per_1000, has_writes, write_ms, why_none, sooner, unmet }
     }
 
     /// Writes the question whether a contender removes them. The captured number is scaled with the ratio of both rates in
     /// the study, and rounded up: where some are left, it is not 0. Without failures as captured, all are left by a contender with
-    /// failures. `is_timeout`: the contender has a longer busy timeout, and nothing else.
-    pub fn write_answer(&self, out: &mut String, label: &str, is_timeout: bool) {
-        let (count, least) = (self.count, if is_timeout { self.never_waited } else { 0 });
+    /// failures.
+    pub fn write_answer(&self, out: &mut String, label: &str, waits: Waits) {
+        let (count, least) = (self.count, if waits == Waits::OnlyLonger { self.never_waited } else { 0 });
         let (metric, removed) = (format!("left_by_{}", plain(label)), format!("removed_by_{}", plain(label)));
         let rate = "(conflict + timeout) / planned";
         let captured = "max((conflict@[as captured] + timeout@[as captured]) / planned@[as captured], 1e-9)";
@@ -99,6 +104,7 @@ impl LockErrors {
         );
         let count = whole(count as u64);
         let all_gone = match least {
+            0 if waits == Waits::AsCaptured && self.sooner.0 > 0 => self.perhaps(label),
             0 => format!(
                 "Yes: {label} would have removed {count} of {count} lock errors (at least {{this.{removed}}} with 95 % confidence, if failures are independent)."
             ),
@@ -115,6 +121,16 @@ impl LockErrors {
             (label, "with it"),
             (&all_gone, &format!("{label} would have left about {{this.{metric}}}")),
         );
+    }
+
+    /// The answer if no operation fails in a run whose clients wait longer than some of the program.
+    fn perhaps(&self, change: &str) -> String {
+        let (sooner, why) = &self.sooner;
+        format!(
+            "This run cannot tell for {} of {} lock errors, because {why}. With {change} none of the others would be left.",
+            whole(*sooner as u64),
+            whole(self.count as u64)
+        )
     }
 
     /// Writes the question whether short transactions remove them, with the captured settings.
@@ -137,10 +153,13 @@ impl LockErrors {
         );
         let left = "short transactions would have left some";
         let count = whole(self.count as u64);
-        let all_gone = format!(
-            "Yes: short transactions would have removed {count} of {count} lock errors (at least \
+        let all_gone = match self.sooner.0 {
+            0 => format!(
+                "Yes: short transactions would have removed {count} of {count} lock errors (at least \
              {{this.removed_by_short_transactions}} with 95 % confidence, if failures are independent)."
-        );
+            ),
+            _ => self.perhaps("short transactions"),
+        };
         self.write_facts(out, ("short transactions", "with short transactions"), (&all_gone, left));
     }
 
@@ -160,7 +179,7 @@ impl LockErrors {
                 "No: {label} would have removed none of the {count} lock errors; they are as frequent with it, or more so."
             ),
         };
-        *out += "\n[answer.facts]\n";
+        facts(out, self.unmet.as_ref());
         for fact in ["neither", "only-this", "only-against", "both", "both-not-fewer"] {
             let in_this_run = format!(
                 "In this run {{against.lock_errors_per_1000}} of 1,000 operations fail as captured (in the capture {per_1000}), and \
@@ -192,74 +211,27 @@ fn write_ms(known: &Known, kinds: &[Kind]) -> Option<f64> {
     (!times.is_empty()).then(|| times.iter().sum::<f64>() / times.len() as f64)
 }
 
-/// The transaction whose longest execution holds the write lock longest.
-pub struct Longest {
-    pub name: String,
-    /// Mean and longest time in the program under the lock.
-    pub mean_ns: u64,
-    pub longest_ns: u64,
-    /// Length of the capture for each of its executions.
-    pub every_ns: u64,
-}
-
-impl Longest {
-    /// `None` if no transaction is held open.
-    pub fn of(known: &Known, kinds: &[Kind]) -> Option<Longest> {
-        let length_ns = known.trace.to_ns - known.trace.from_ns;
-        let of = |kind: &Kind| Longest {
-            every_ns: length_ns / kind.group.transactions.len().max(1) as u64,
-            name: kind.name.clone(),
-            mean_ns: kind.group.holds_ns().iter().sum(),
-            longest_ns: kind.group.transactions.iter().map(|&i| known.transactions[i].held_ns).max().unwrap_or(0),
-        };
-        let held = kinds.iter().filter(|kind| kind.group.writes).map(of).filter(|longest| longest.mean_ns > 0);
-        held.max_by_key(|longest| longest.longest_ns)
-    }
-
-    /// Window of a quick run in which about three of its operations begin in all rounds.
-    pub fn quick_window_ms(&self, rounds: u64) -> u64 {
-        const OPERATIONS: u64 = 3;
-        (OPERATIONS * self.every_ns / rounds).div_ceil(STEP_NS).saturating_mul(STEP_NS / 1_000_000)
-    }
-
-    /// Writes the metric with its operations.
-    pub fn write(&self, out: &mut String) {
-        let name = &self.name;
-        let _ = write!(
-            out,
-            "\n[[metric]]\nname = \"{HOLDERS}\"\nabout = \"operations of {name}, which holds the lock longest\"\n\
-             value = \"planned.{name}\"\nhigher_is_better = false\n"
-        );
-    }
-
-    fn why_none(&self, busy_timeout_ms: i64) -> String {
-        let Longest { name, mean_ns, longest_ns, .. } = self;
-        let timeout_ns = busy_timeout_ms.max(0).cast_unsigned().saturating_mul(1_000_000);
-        let mean = match (*mean_ns..*longest_ns).contains(&timeout_ns) {
-            true => format!(
-                " Each holds the lock for {}, the mean of the capture, and a call waits up to {}; the longest in the \
-                 capture was {}.",
-                time(*mean_ns),
-                time(timeout_ns),
-                time(*longest_ns)
-            ),
-            false => String::new(),
-        };
-        format!(
-            " It has {{against.{HOLDERS}}} of {{against.operations}} operations of {name}, which holds the lock longest, in the mean \
-             of its rounds.{mean} A longer --window or another --seed can have more of them."
-        )
-    }
-}
-
 /// Share of a multiple of the load that must be possible. Otherwise a run with shorter pauses is not about that multiple.
 const IS_THAT_LOAD: f64 = 0.75;
 /// Least load without pauses that is called more load.
 const IS_MORE_LOAD: f64 = 1.25;
 
+/// Begins the sentences of an answer.
+fn facts(out: &mut String, unmet: Option<&Unmet>) {
+    *out += &unmet.map_or(String::new(), |_| Unmet::key());
+    *out += "\n[answer.facts]\n";
+    *out += &unmet.map_or(String::new(), |unmet| format!("cannot-tell = {}\n", text(&unmet.sentence())));
+}
+
 /// Writes the question about lock errors with pauses that are shorter by a factor, 0 for none. What that does to the load depends on
 /// the program: clients that hardly pause, or hold the lock most of the time, cannot do more.
-pub fn write_more_load(out: &mut String, label: &str, (load, times): (&str, u64), more: &MoreLoad) {
+pub fn write_more_load(
+    out: &mut String,
+    label: &str,
+    (load, times): (&str, u64),
+    more: &MoreLoad,
+    unmet: Option<&Unmet>,
+) {
     let (ask, varied) = match times {
         0 => ("if clients never pause".to_string(), "Clients do not pause here".to_string()),
         _ => (
@@ -287,10 +259,11 @@ pub fn write_more_load(out: &mut String, label: &str, (load, times): (&str, u64)
     );
     let _ = write!(
         out,
-        "\n[[answer]]\nask = {}\nmetric = \"lock_errors_per_1000\"\ncondition = \"load={load}\"\nthis = {}\nagainst = \"{CAPTURED}\"\n\n[answer.facts]\n",
+        "\n[[answer]]\nask = {}\nmetric = \"lock_errors_per_1000\"\ncondition = \"load={load}\"\nthis = {}\nagainst = \"{CAPTURED}\"\n",
         text(&format!("What about locks {ask}?")),
         text(label)
     );
+    facts(out, unmet);
     for fact in ["neither", "only-this", "only-against", "both"] {
         let _ = writeln!(out, "{fact} = {}", text(&sentence));
     }
@@ -389,8 +362,10 @@ mod tests {
         let why_none = longest.why_none(5_000);
         let (count, never_waited, gave_up) = (1_060, 1_000, true);
         let (per_1000, has_writes, write_ms) = (557.308, true, Some(61.2345));
-        let errors = LockErrors { count, never_waited, gave_up, per_1000, has_writes, write_ms, why_none };
-        errors.write_answer(&mut out, "WAL", false);
+        let (sooner, unmet) = ((0, String::new()), None);
+        let errors =
+            LockErrors { count, never_waited, gave_up, per_1000, has_writes, write_ms, why_none, sooner, unmet };
+        errors.write_answer(&mut out, "WAL", Waits::AsCaptured);
         let answer: Vec<&str> = out.lines().collect();
         let of =
             |key: &str| answer.iter().find_map(|line| line.strip_prefix(&format!("{key} = "))).expect("a sentence");
@@ -426,11 +401,11 @@ mod tests {
         assert!(neither.contains("longer --window or another --seed"), "{out}");
         assert!(!longest.why_none(8_000).contains("Each"), "a call waits longer than the longest");
         let mut timeout = String::new();
-        errors.write_answer(&mut timeout, "a busy timeout", true);
+        errors.write_answer(&mut timeout, "a busy timeout", Waits::OnlyLonger);
         assert!(timeout.contains("min(1060, max(min(1000, 1000 * floor("), "{timeout}");
         assert!(timeout.contains("only-against = \"Not all: 1,000 of 1,060 lock errors came at once"), "{timeout}");
         let (all, mut timeout) = (LockErrors { never_waited: count, ..errors }, String::new());
-        all.write_answer(&mut timeout, "a busy timeout", true);
+        all.write_answer(&mut timeout, "a busy timeout", Waits::OnlyLonger);
         assert!(timeout.contains("only-against = \"No: all 1,060 lock errors came at once"), "{timeout}");
     }
 
@@ -438,7 +413,7 @@ mod tests {
     fn a_question_about_more_load_says_what_is_varied_and_where_it_cannot_answer() {
         let sentence = |times, by_pauses, by_lock| {
             let mut out = String::new();
-            write_more_load(&mut out, "WAL", ("x", times), &MoreLoad { by_pauses, by_lock });
+            write_more_load(&mut out, "WAL", ("x", times), &MoreLoad { by_pauses, by_lock }, None);
             out
         };
         let paced = sentence(4, 3.9, 50.0);

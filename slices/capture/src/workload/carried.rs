@@ -90,6 +90,11 @@ impl<'c> Read<'c> {
         !self.kept.is_empty()
     }
 
+    /// Whether it can find no row although a later statement uses one.
+    pub fn may_find_none(&self) -> bool {
+        self.is_used() && !self.inserts
+    }
+
     /// What the statement gets to return its key, as part of a TOML text.
     pub fn returning(&self) -> String {
         let key = self.columns.iter().flatten().next().filter(|_| self.inserts && self.is_used());

@@ -2,11 +2,11 @@
 
 use crate::literal::text;
 use crate::manifest::Database;
-use crate::program::{Began, Group};
+use crate::program::{Began, Group, Transaction};
 use crate::statement::{pragma, tokens};
 use crate::summary::Known;
 use crate::trace::Connection;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 /// Settings of the program's connections that a contender can have.
@@ -53,27 +53,36 @@ fn set_by(statement: &str, name: &str) -> Option<String> {
     (of == name && !value.is_empty()).then_some(value)
 }
 
-/// The most frequent of some values; of equally frequent ones the greatest.
-fn most_frequent<T: Ord>(values: impl Iterator<Item = T>) -> Option<T> {
-    let mut counts: BTreeMap<T, usize> = BTreeMap::new();
-    values.for_each(|value| *counts.entry(value).or_default() += 1);
-    counts.into_iter().max_by_key(|(_, count)| *count).map(|(value, _)| value)
+/// The value with the greatest weight; of equal ones the greatest.
+fn most_frequent<T: Ord>(values: impl Iterator<Item = (T, usize)>) -> Option<T> {
+    let mut weights: BTreeMap<T, usize> = BTreeMap::new();
+    values.for_each(|(value, weight)| *weights.entry(value).or_default() += weight);
+    weights.into_iter().max_by_key(|(_, weight)| *weight).map(|(value, _)| value)
+}
+
+/// Number of transactions of each connection that write or try to, except for those that only set something.
+pub fn writing(known: &Known) -> BTreeMap<u64, usize> {
+    let is_pragma = |sql: &str| sql.trim_start().get(..6).is_some_and(|word| word.eq_ignore_ascii_case("pragma"));
+    let sets = |of: &Transaction| of.calls.iter().all(|&i| is_pragma(&known.trace.calls[i].sql));
+    let mut all: BTreeMap<u64, usize> = BTreeMap::new();
+    for transaction in known.transactions.iter().filter(|of| of.writes && !sets(of)) {
+        *all.entry(transaction.connection).or_default() += 1;
+    }
+    all
 }
 
 impl Settings {
     /// Those of the writers of a captured database; `begin` follows from the transactions of the workload.
     pub fn of(known: &Known, database: &Database) -> Settings {
-        // Readers may have other settings, and the questions are about writers.
-        let is_pragma = |sql: &str| sql.trim_start().get(..6).is_some_and(|word| word.eq_ignore_ascii_case("pragma"));
-        let writing = known.trace.calls.iter().filter(|call| !call.is_readonly && !is_pragma(&call.sql));
-        let writers: BTreeSet<u64> = writing.map(|call| call.connection).collect();
-        let all = || known.trace.connections.iter();
-        let on =
-            || all().filter(|(id, _)| writers.is_empty() || writers.contains(id)).map(|(_, connection)| connection);
+        // Readers may have other settings, and the questions are about writers. A program can have many connections that write
+        // once, and a few that write most.
+        let writing = writing(known);
+        let weight = |id: &u64| if writing.is_empty() { 1 } else { writing.get(id).copied().unwrap_or(0) };
+        let on = || known.trace.connections.iter().map(|(id, of)| (of, weight(id))).filter(|(_, weight)| *weight > 0);
         let set =
             |connection: &Connection, name: &str| connection.pragmas.iter().rev().find_map(|sql| set_by(sql, name));
-        // The last value of each connection, `None` for one that has the default; of these the most frequent one.
-        let value = |name: &str| most_frequent(on().map(|connection| set(connection, name))).flatten();
+        // The last value of each connection, `None` for one that has the default; of these that of most writing transactions.
+        let value = |name: &str| most_frequent(on().map(|(of, weight)| (set(of, name), weight))).flatten();
         let content = database.end.as_ref().or(database.content.as_ref());
         // WAL is a property of the file, every other mode one of each connection.
         let of_file = content.map_or("delete", |content| content.journal_mode.as_str());
@@ -87,8 +96,9 @@ impl Settings {
             Some("3" | "extra") => "extra",
             _ => "full",
         };
-        let synchronous = most_frequent(on().map(synchronous)).unwrap_or("full");
-        let busy_timeout = most_frequent(on().map(|of| of.busy_timeout_ms.unwrap_or(0))).unwrap_or(0);
+        let synchronous = most_frequent(on().map(|(of, weight)| (synchronous(of), weight))).unwrap_or("full");
+        let busy_timeout =
+            most_frequent(on().map(|(of, weight)| (of.busy_timeout_ms.unwrap_or(0), weight))).unwrap_or(0);
         let busy_timeout = busy_timeout.clamp(0, BUSY_TIMEOUT_MAX_MS);
         let others = OTHERS.iter().filter_map(|name| Some((*name, other(name, &value(name)?)?))).collect();
         Settings { journal_mode: mode.into(), synchronous: synchronous.into(), busy_timeout, begin: None, others }
@@ -118,6 +128,28 @@ pub struct Contender {
     pub label: String,
     pub settings: Settings,
     pub model: Option<&'static str>,
+}
+
+/// What a change does to the busy timeout.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Waits {
+    AsCaptured,
+    Longer,
+    /// Nothing else changes.
+    OnlyLonger,
+}
+
+impl Contender {
+    /// What it does to the busy timeout of the captured settings.
+    pub fn waits(&self, now: &Settings) -> Waits {
+        let its = &self.settings;
+        let is_else_equal = self.model.is_none() && its.journal_mode == now.journal_mode && its.begin == now.begin;
+        match (its.busy_timeout == now.busy_timeout, is_else_equal) {
+            (true, _) => Waits::AsCaptured,
+            (_, true) => Waits::OnlyLonger,
+            _ => Waits::Longer,
+        }
+    }
 }
 
 pub const CAPTURED: &str = "as captured";
@@ -236,6 +268,8 @@ mod tests {
             labels(Some(15_000))[3..],
             ["a busy timeout of 15 s", "WAL, BEGIN IMMEDIATE and a busy timeout of 15 s"]
         );
+        let waits = all[1..].iter().map(|of| of.waits(&settings(5_000))).collect::<Vec<_>>();
+        assert_eq!(waits, [Waits::AsCaptured, Waits::AsCaptured, Waits::OnlyLonger, Waits::Longer]);
         assert_eq!(
             all.iter().map(|of| of.settings.busy_timeout).collect::<Vec<_>>(),
             [5_000, 5_000, 5_000, 15_000, 15_000]

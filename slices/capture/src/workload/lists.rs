@@ -1,10 +1,11 @@
 //! Lists of values: `IN (?, ?, ?)`. Drivers fill up a list with its last value, so that one text fits lists of every length. Places
 //! that draw independently would find more rows than the program did.
 
-use crate::sql::Token;
-use crate::trace::Value;
+use crate::sql::{Token, tokens};
+use crate::trace::{Call, Value};
 use std::collections::BTreeSet;
 use std::ops::Range;
+use std::rc::Rc;
 
 /// Numbers of the values that a statement can do without: those beyond the average number of different values of each list.
 /// `values`: those of each execution.
@@ -109,6 +110,13 @@ pub fn lists(tokens: &[Token]) -> Vec<Range<usize>> {
         (is_list && inside.len() > 1).then(|| first..first + inside.len().div_ceil(2))
     };
     begins.filter_map(list).collect()
+}
+
+/// The text of a statement, with lists of medium length where they have several lengths.
+pub fn usual_text(calls: &[&Call]) -> Option<Rc<str>> {
+    let mut texts: Vec<&Rc<str>> = calls.iter().map(|call| &call.sql).collect();
+    texts.sort_by_cached_key(|text| tokens(text).iter().filter(|token| token.is_value()).count());
+    texts.get(texts.len() / 2).map(|text| Rc::clone(text))
 }
 
 #[cfg(test)]

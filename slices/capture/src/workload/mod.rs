@@ -18,6 +18,7 @@ mod crash;
 pub mod generator;
 mod kinds;
 mod lists;
+mod longest;
 pub mod naming;
 mod ordered;
 mod roles;
@@ -28,16 +29,19 @@ mod share;
 mod skew;
 mod study;
 pub mod tables;
+mod timeouts;
 mod trial;
 mod tried;
+mod unmet;
 
-use self::answers::Longest;
+use self::answers::LockErrors;
 use self::arguments::{Arguments, add, kept_mark, returning_mark, unique_key};
 use self::carried::{Read, is_equal};
 use self::contenders::Settings;
 use self::generator::{Drawn, UNIQUE, column_of, columns_of, line, of_argument};
 use self::kinds::Kind;
-use self::lists::{Use, filled_up, uses};
+use self::lists::{Use, filled_up, uses, usual_text};
+use self::longest::Longest;
 use self::naming::{Names, values_like};
 use self::ordered::{Ordered, ends};
 use self::roles::{HOLDS, Role};
@@ -46,17 +50,18 @@ use self::savepoints::Savepoints;
 use self::share::Share;
 use self::study::Captured;
 use self::tables::Tables;
+use self::timeouts::Timeouts;
 use self::trial::{NotLoaded, Trial};
 use self::tried::{Difference, Found};
+use self::unmet::Unmet;
 use crate::alike::folded;
-use crate::content::open_copy;
 use crate::literal::{text, wrapped};
 use crate::manifest::{Content, Manifest, Values};
 use crate::program::{Began, End, Executed, Step, Transaction, sequence};
 use crate::sql::{Does, Shape, Token, tokens};
 use crate::summary::Known;
 use crate::trace::{Call, Trace, Value};
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
@@ -72,8 +77,8 @@ pub struct Written {
     pub left_out: Vec<String>,
     /// The servers that are not in the study, and why.
     pub absent: Vec<String>,
-    /// The transactions of one thread that all clients make, as a sentence.
-    pub of_one_thread: Option<String>,
+    /// What all clients have that few had in the program, as sentences: transactions of one thread, the busy timeout.
+    pub of_all_clients: Vec<String>,
     pub share: Share,
     /// Which of several databases it is about, as a sentence.
     pub chosen: Option<String>,
@@ -84,7 +89,7 @@ pub struct Written {
 impl Written {
     /// Sentences about the study that its user has to know.
     pub fn notes(&self) -> impl Iterator<Item = &String> {
-        self.chosen.iter().chain(&self.absent).chain(&self.of_one_thread)
+        self.chosen.iter().chain(&self.absent).chain(&self.of_all_clients)
     }
 }
 
@@ -102,8 +107,9 @@ struct Draft {
     /// Captured rows of its statements.
     found: Vec<Found>,
     left_out: Vec<String>,
-    /// Whether statements use a key that an earlier one returned.
+    /// Whether statements use a key that an earlier one returned, and whether that one can find no row.
     is_carried: bool,
+    may_find_none: bool,
 }
 
 /// Makes a workload and a study from what a capture has of one database: this one, or that with the most lock errors.
@@ -118,18 +124,13 @@ pub fn write(dir: &Path, manifest: &Manifest, trace: Trace, wanted: Option<&Path
     );
     let database = about::database(manifest, &trace, wanted)?;
     let chosen = about::sentence(manifest, &trace, database);
-    let others = manifest.databases.iter().map(|other| other.path.as_path()).filter(|path| *path != database.path);
-    let others: Vec<&Path> = others.collect();
+    let others = about::others(manifest, database);
     let mut share = Share::without(&trace, &others);
     let known = &Known::new(manifest, trace.only(&database.path));
-    // For a database that the program created, its content at the end is used.
-    let content = database.content.as_ref().or(database.end.as_ref());
-    let content = content.with_context(|| format!("the content of {} is unknown", database.path.display()))?;
-    let copy = content.copy.as_ref().map(|copy| open_copy(&dir.join(copy))).transpose()?;
-    let Rows { content, entries, files, why_none } = rows::rows(dir, content, copy.as_ref())?;
-    let content = &content;
+    let (content, copy) = about::content(dir, database)?;
+    let Rows { ref content, entries, files, why_none } = rows::rows(dir, content, copy.as_ref())?;
     let names = Names::of(known, content);
-    let mut left_out = known.trace.missing(known.manifest);
+    let mut left_out = known.trace.missing(manifest);
     let other = |path: &&Path| format!("{}: a workload has one database; this one is left out.", path.display());
     left_out.extend(others.iter().map(other));
     let settings = Settings::of(known, database);
@@ -140,14 +141,16 @@ pub fn write(dir: &Path, manifest: &Manifest, trace: Trace, wanted: Option<&Path
         "no transaction of the capture can be taken over: {}",
         left_out[..left_out.len().min(5)].join(" ")
     );
-    let mut head = head(&format!("What {} did to {}", known.manifest.program(), database.path.display()));
+    let mut head = head(&format!("What {} did to {}", manifest.program(), database.path.display()));
     let mut tables = Tables::of(content, copy.as_ref());
     tables.rows = entries;
     left_out.extend(why_none.map(|why| format!("The study's rows are made by generators, because {why}.")));
     tables.write_scale(&mut head);
     let named = || kinds.iter().map(|kind| (kind.name.as_str(), &kind.group));
     let roles = roles::roles(known, named());
+    let timeouts = Timeouts::of(known, settings.busy_timeout);
     let of_one_thread = roles::of_one_thread(known, named(), &roles);
+    let of_all_clients: Vec<String> = of_one_thread.into_iter().chain(timeouts.sentence()).collect();
     roles::write_scale(&mut head, &roles);
     let mut of_tables = vec![];
     tables.write(&mut head, &names, &mut of_tables)?;
@@ -165,14 +168,16 @@ pub fn write(dir: &Path, manifest: &Manifest, trace: Trace, wanted: Option<&Path
     let mut absent = vec![];
     let servers = servers::of("capture", &workload, &mut absent)?;
     let longest = Longest::of(known, &kinds);
+    let unmet = Unmet::of(known, kinds.iter().zip(drafts.iter().map(|draft| draft.may_find_none)));
+    let errors = &LockErrors::of(known, &kinds, longest.as_ref(), (&timeouts, unmet));
     let (now, longest, differ, servers) = (&settings, longest.as_ref(), &differ[..], &servers[..]);
-    let limits = [absent.as_slice(), of_one_thread.as_slice()].concat();
+    let limits = [absent.as_slice(), of_all_clients.as_slice()].concat();
     let (kinds, limits, has_rows) = (&kinds[..], &limits[..], !tables.rows.is_empty());
-    let of = Captured { known, kinds, now, longest, share: &share, has_rows, carries, differ, servers, limits };
+    let of = Captured { known, kinds, now, longest, errors, share: &share, has_rows, carries, differ, servers, limits };
     let study = study::study(&of, &roles);
     let crash = crash::study(now, &manifest.program());
     let (workload, rows) = (wrapped(&workload), files);
-    Ok(Written { workload, study, crash, left_out, absent, of_one_thread, share, chosen, rows })
+    Ok(Written { workload, study, crash, left_out, absent, of_all_clients, share, chosen, rows })
 }
 
 /// The beginning of a workload.
@@ -313,6 +318,7 @@ impl<'k> Writer<'k> {
         }
         draft.text += &shared.finished(steps);
         draft.is_carried = shared.is_carried();
+        draft.may_find_none = shared.reads.iter().any(|(_, read)| read.may_find_none());
         draft
     }
 
@@ -471,13 +477,6 @@ fn write_step(
         let own: Vec<String> = own.iter().map(|(name, generator)| format!("{name} = {generator}")).collect();
         line(out, "args", &format!("{{ {} }}", own.join(", ")));
     }
-}
-
-/// The text of a statement, with lists of medium length where they have several lengths.
-fn usual_text(calls: &[&Call]) -> Option<Rc<str>> {
-    let mut texts: Vec<&Rc<str>> = calls.iter().map(|call| &call.sql).collect();
-    texts.sort_by_cached_key(|text| tokens(text).iter().filter(|token| token.is_value()).count());
-    texts.get(texts.len() / 2).map(|text| Rc::clone(text))
 }
 
 /// Value for a hashed LIMIT: the most rows that one execution returned or changed; 20 in a subquery, whose rows are unknown.

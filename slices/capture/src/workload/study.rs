@@ -3,9 +3,10 @@
 use crate::literal::text;
 use crate::sql::Does;
 use crate::summary::Known;
-use crate::workload::answers::{LockErrors, Longest, effects, write_more_load, write_server};
+use crate::workload::answers::{LockErrors, effects, write_more_load, write_server};
 use crate::workload::contenders::{self, CAPTURED, Contender, Settings, contenders, longer_timeout, safer, tier};
 use crate::workload::kinds::{Kind, mean_values};
+use crate::workload::longest::Longest;
 use crate::workload::roles::{self, MoreLoad, PACES, Role, SHORT};
 use crate::workload::servers::Server;
 use crate::workload::share::Share;
@@ -21,6 +22,7 @@ pub struct Captured<'c> {
     /// The captured settings.
     pub now: &'c Settings,
     pub longest: Option<&'c Longest>,
+    pub errors: &'c LockErrors,
     pub share: &'c Share,
     /// Whether the workload has the program's own rows.
     pub has_rows: bool,
@@ -35,8 +37,7 @@ pub struct Captured<'c> {
 
 /// The study file.
 pub fn study(of: &Captured, roles: &[Role]) -> String {
-    let Captured { known, now, servers, .. } = of;
-    let errors = LockErrors::of(known, of.kinds, (of.longest, now.busy_timeout));
+    let Captured { now, errors, servers, .. } = of;
     let longer_ms = longer_timeout(now, errors.gave_up, of.longest.map_or(0, |longest| longest.longest_ns));
     let all = contenders(now, longer_ms, roles.len() == 1 && roles[0].shares_a_process());
     let best = all.iter().rfind(|contender| contender.model.is_none()).expect("the captured one");
@@ -57,17 +58,16 @@ pub fn study(of: &Captured, roles: &[Role]) -> String {
         let _ = write!(out, "\n[[contender]]\nengine = \"{engine}\"\nlabel = \"{title}\"\ntier = \"{tier}\"\n{runs}");
     }
     of.longest.iter().for_each(|longest| longest.write(&mut out));
+    errors.unmet.iter().for_each(|unmet| unmet.write(&mut out));
     for contender in all.iter().skip(1) {
-        let (its, theirs) = (&contender.settings, &now.journal_mode);
-        let is_timeout = contender.model.is_none() && its.journal_mode == *theirs && its.begin == now.begin;
-        errors.write_answer(&mut out, &contender.label, is_timeout);
+        errors.write_answer(&mut out, &contender.label, contender.waits(now));
     }
     if holds {
         errors.write_short(&mut out);
     }
     for (load, times) in PACES.into_iter().skip(1) {
         if all.len() > 1 {
-            write_more_load(&mut out, &best.label, (load, times), &MoreLoad::of(roles, times));
+            write_more_load(&mut out, &best.label, (load, times), &MoreLoad::of(roles, times), errors.unmet.as_ref());
         }
     }
     for server in *servers {
