@@ -6,6 +6,7 @@ use crate::analysis::dist;
 use crate::analysis::estimate::{Estimator, histograms, observed};
 use crate::analysis::metric::{Metric, plain};
 use crate::analysis::responses::{self, Responses};
+use crate::analysis::tally::Counts;
 use crate::analysis::trial::{Measure, Scope, TrialRow};
 use crate::outcome::Outcome;
 use crate::outcome::reason::Bias;
@@ -17,6 +18,7 @@ use crate::stats::verdict::{self, Comparison, Direction, LnRatio, RoundPair, Ver
 use crate::stats::{bootstrap, drift};
 use crate::study::model::{Effect as Factor, Study, Variant};
 use crate::study::pairs::effect_pairs;
+use contend_wire::sample::{CodeSpace, worker_code};
 
 /// One comparison and its circumstances.
 #[derive(Debug, Clone)]
@@ -224,6 +226,28 @@ fn refused_most(metric: &Metric, margin: f64) -> f64 {
     }
 }
 
+/// What to do so that both cells do the same work, by the outcome in which they differ most.
+fn advice(counts: &[Counts; 2], is_of_service: bool) -> &'static str {
+    use Outcome::{Conflict, Rejected, Timeout, Unsent};
+    const NO_ROW: (CodeSpace, u32) = (CodeSpace::Worker, worker_code::NOT_KEPT);
+    let count = |outcome: Outcome| counts.each_ref().map(|counts| counts.outcome(outcome));
+    let share = |side: usize, outcome: Outcome| count(outcome)[side] as f64 / counts[side].planned().max(1) as f64;
+    let apart = |all: &[Outcome]| all.iter().map(|of| share(0, *of) - share(1, *of)).sum::<f64>().abs();
+    let no_row: u64 = counts.iter().filter_map(|counts| counts.codes.get(&NO_ROW)).sum();
+    if count(Unsent) != [0, 0] {
+        "choose a rate with which both keep up"
+    } else if is_of_service {
+        "let both answer them as the scenario expects"
+    } else if apart(&[Rejected]) <= apart(&[Conflict, Timeout]) {
+        "let both finish them (begin=immediate, a longer busy_timeout, retry=backoff)"
+    } else if 2 * no_row > count(Rejected).iter().sum() {
+        "a statement found no row for those after it, as in an empty queue: load more such rows, or give the transactions that \
+         make them a larger share"
+    } else {
+        "let both accept them: no lock refused most of them, and contend explain CODE has the causes"
+    }
+}
+
 /// Why two cells of a run did not do the same work. The as-published variant compares them anyway.
 pub fn unequal_work(on: &Estimator<'_>, baseline: &Cell, candidate: &Cell, metric: &Metric) -> Option<String> {
     let arms = [baseline, candidate].map(|cell| (cell, on.study.contenders[cell.contender].label.as_str()));
@@ -253,11 +277,7 @@ pub fn not_the_same_work(on: &Estimator<'_>, arms: [(&Cell, &str); 2], metric: &
         if all.iter().any(|all| *all < REFUSALS_MIN) {
             return None;
         }
-        let advice = match counts.iter().any(|counts| counts.outcome(Unsent) > 0) {
-            true => "choose a rate with which both keep up",
-            false if on.study.is_of_service() => "let both answer them as the scenario expects",
-            false => "let both finish them (begin=immediate, a longer busy_timeout, retry=backoff)",
-        };
+        let advice = advice(&counts, on.study.is_of_service());
         [done, refused].into_iter().find_map(|(outcomes, most, word)| {
             let [base, other] = [0, 1]
                 .map(|side| outcomes.iter().map(|of| counts[side].outcome(*of)).sum::<u64>() as f64 / all[side] as f64);
@@ -422,4 +442,33 @@ fn effect_of_cells(on: &Estimator<'_>, cells: &[(&Cell, &Cell)], metric: &Metric
         return Err(unequal);
     }
     effect::factor_effect(study.looks(), &rounds).map_err(|e| e.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn advice_follows_from_what_ended_most_operations() {
+        let of = |outcome, (space, code)| {
+            let (mut done, mut refused) = (Counts::default(), Counts::default());
+            done.add(Outcome::Committed, 9);
+            refused.add(outcome, 9);
+            refused.codes.insert((space, code), 9);
+            advice(&[done, refused], false)
+        };
+        let no_row = (CodeSpace::Worker, worker_code::NOT_KEPT);
+        assert!(of(Outcome::Conflict, (CodeSpace::Sqlite, 517)).contains("busy_timeout"));
+        assert!(of(Outcome::Timeout, (CodeSpace::Sqlite, 5)).contains("busy_timeout"));
+        let empty = of(Outcome::Rejected, no_row);
+        assert!(empty.contains("found no row") && !empty.contains("busy_timeout"), "{empty}");
+        let refused = of(Outcome::Rejected, (CodeSpace::Sqlite, 19));
+        assert!(refused.contains("contend explain") && !refused.contains("busy_timeout"), "{refused}");
+        assert!(of(Outcome::Unsent, no_row).contains("rate"));
+        let mut both = [Counts::default(), Counts::default()];
+        both.iter_mut().for_each(|counts| counts.add(Outcome::Rejected, 50));
+        both[0].add(Outcome::Conflict, 10);
+        both[1].add(Outcome::Committed, 10);
+        assert!(advice(&both, false).contains("busy_timeout"), "they differ in conflicts");
+    }
 }

@@ -52,7 +52,11 @@ impl Counts {
     }
 
     pub fn add_unsent(&mut self, operations: u64) {
-        self.outcomes[Outcome::Unsent as usize] += operations;
+        self.add(Outcome::Unsent, operations);
+    }
+
+    pub fn add(&mut self, outcome: Outcome, operations: u64) {
+        self.outcomes[outcome as usize] += operations;
     }
 
     /// All operations due in the window.

@@ -305,7 +305,7 @@ pub const TABLE: &[Code] = &[
     mysql(2013, "CR_SERVER_LOST", Outcome::Unknown, PERHAPS, "the connection was lost"),
     mysql(4025, "ER_CONSTRAINT_FAILED", Outcome::Rejected, NOTHING, "a constraint does not hold"),
     worker(worker_code::ROWS, "ROWS", "a step returned or changed fewer or more rows than the workload says"),
-    worker(worker_code::NOT_KEPT, "NOT_KEPT", "a step needs a value that an earlier step did not yield"),
+    worker(worker_code::NOT_KEPT, "NOT_KEPT", "an earlier step yielded no row or value for it, as from an empty queue"),
     worker(worker_code::VALUE, "VALUE", "the driver gave back a value it cannot represent"),
     worker(worker_code::DRIVER, "DRIVER", "an error of the driver without a code of the engine"),
     unclear(CodeSpace::Worker, worker_code::ANSWER, "ANSWER", "an answer that is not HTTP, not JSON, or cut short"),
