@@ -26,7 +26,9 @@ pub enum Note<'n> {
 #[derive(Debug, Clone)]
 pub struct Done {
     pub throughput_per_s: f64,
+    /// Operations that were neither committed nor rejected, and those that were rejected.
     pub failed: u64,
+    pub rejected: u64,
     pub window_ns: u64,
     pub invalid: Vec<Reason>,
 }

@@ -160,9 +160,11 @@ fn on_fresh_data(
         }
     }
     let counts = tally.counts(|_| true);
+    let rejected = counts.outcome(outcome::Outcome::Rejected);
     Ok(Done {
         throughput_per_s: tally.throughput_per_s(),
-        failed: counts.planned() - counts.outcome(outcome::Outcome::Committed),
+        failed: counts.planned() - counts.outcome(outcome::Outcome::Committed) - rejected,
+        rejected,
         window_ns: tally.elapsed_ns(),
         invalid: trial.invalid.clone(),
     })
@@ -199,7 +201,7 @@ pub fn sequel_and_conclude(
 fn conclude(under_way: UnderWay) -> Result<Done> {
     let UnderWay { trial, series, writer, done } = under_way;
     writer.commit(&trial, &series)?;
-    let nothing = Done { throughput_per_s: 0.0, failed: 0, window_ns: 0, invalid: trial.invalid };
+    let nothing = Done { throughput_per_s: 0.0, failed: 0, rejected: 0, window_ns: 0, invalid: trial.invalid };
     Ok(done.unwrap_or(nothing))
 }
 

@@ -50,7 +50,13 @@ fn checked(tally: &Tally, overhead_ns: u64) -> Result<Done, Failure> {
     if committed == 0 {
         add_nothing_done(&mut invalid, tally, false);
     }
-    Ok(Done { throughput_per_s: tally.throughput_per_s(), failed: 0, window_ns: tally.elapsed_ns(), invalid })
+    Ok(Done {
+        throughput_per_s: tally.throughput_per_s(),
+        failed: 0,
+        rejected: 0,
+        window_ns: tally.elapsed_ns(),
+        invalid,
+    })
 }
 
 fn kinds(done: &Result<Done, Failure>) -> Vec<Invalid> {
@@ -92,7 +98,8 @@ fn only_a_slow_machine_is_not_taken_for_a_full_disk() {
 fn every_other_reason_may_be_of_a_full_disk() {
     let of_pace = [Invalid::LittlesLaw, Invalid::GeneratorLimited];
     for kind in Invalid::ALL {
-        let done = Done { throughput_per_s: 0.0, failed: 0, window_ns: 0, invalid: vec![kind.because("")] };
+        let done =
+            Done { throughput_per_s: 0.0, failed: 0, rejected: 0, window_ns: 0, invalid: vec![kind.because("")] };
         assert_eq!(perhaps_of_disk(&Ok(done)).is_none(), of_pace.contains(&kind), "{kind}");
         assert!(perhaps_of_disk(&Err(Failure::Invalid(kind.because("")))).is_some(), "{kind}: there is no result");
     }

@@ -97,9 +97,8 @@ impl Progress {
             let line = self.so_far.borrow().line(study, slot.condition, width);
             self.bar.set_prefix(format!("{INDENT}{}", harmless(&line)));
         } else {
-            let failed = if done.failed > 0 { format!(", {} failed", done.failed) } else { String::new() };
-            let (round, rate) = (slot.round, Rate(done.throughput_per_s));
-            self.say(&format!("round {round}/{}  {what}: {rate}{failed}", study.rounds));
+            let (round, rate, lost) = (slot.round, Rate(done.throughput_per_s), not_committed(done));
+            self.say(&format!("round {round}/{}  {what}: {rate}{lost}", study.rounds));
         }
     }
 
@@ -137,6 +136,12 @@ impl Progress {
     }
 }
 
+/// `, 7 failed, 49 rejected`; empty if all operations were committed.
+fn not_committed(done: &Done) -> String {
+    let all = [(done.failed, "failed"), (done.rejected, "rejected")].into_iter().filter(|(count, _)| *count > 0);
+    all.map(|(count, word)| format!(", {count} {word}")).collect()
+}
+
 /// Writes a message to standard error. Errors of writing are ignored.
 pub fn tell(text: &str) {
     use std::io::Write;
@@ -154,5 +159,21 @@ fn place(study: &Study, slot: Slot) -> String {
     match study.conditions.len() {
         1 => contender.clone(),
         _ => format!("{contender}, {}", study.conditions[slot.condition].label),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rejected_operations_are_not_called_failed() {
+        let of = |failed, rejected| {
+            not_committed(&Done { throughput_per_s: 1.0, failed, rejected, window_ns: 1, invalid: vec![] })
+        };
+        assert_eq!(
+            [of(7, 49), of(0, 49), of(7, 0), of(0, 0)],
+            [", 7 failed, 49 rejected", ", 49 rejected", ", 7 failed", ""]
+        );
     }
 }
