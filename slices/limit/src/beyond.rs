@@ -30,8 +30,29 @@ const FAR_BELOW: f64 = 1.25;
 const CHANGES: usize = 2;
 const ADVICE: &str = "see \"Scenarios that write\" in docs/limits.md";
 
+/// Why the search of an arm cannot go on after this probe.
+pub fn ends(saved: &Saved, probe: &Probe) -> Option<String> {
+    changed(saved, probe).or_else(|| found_none(saved, probe))
+}
+
+/// Why not: operations find no row to work on, at a rate far below another one, too, and no rate met the bounds.
+fn found_none(saved: &Saved, probe: &Probe) -> Option<String> {
+    let bounds = recorded(&saved.bounds);
+    let misses = |probe: &Probe| probe.found_none && probe.seen == Some(ProbeResult::Misses);
+    let at = probe.at().filter(|_| misses(probe))?;
+    let of_arm = || saved.probes.iter().filter(|other| other.arm == probe.arm);
+    let is_far = of_arm().filter(|other| misses(other)).filter_map(Probe::at).any(|other| at * FAR_BELOW <= other);
+    let has_met = of_arm().any(|other| other.seen == Some(ProbeResult::Meets));
+    let failed = failed(probe, &bounds).filter(|_| is_far && !has_met)?;
+    Some(format!(
+        "operations find no row to work on, whatever the rate: at {} {failed}; {}",
+        saved.of().words(at),
+        failures::NO_ROWS
+    ))
+}
+
 /// Why the search of an arm cannot go on after this probe: the service answers in another way than before, whatever the rate.
-pub fn changed(saved: &Saved, probe: &Probe) -> Option<String> {
+fn changed(saved: &Saved, probe: &Probe) -> Option<String> {
     let of = saved.of();
     let of_arm = || saved.probes.iter().filter(|other| other.arm == probe.arm);
     let met = of_arm().filter(|other| other.seen == Some(ProbeResult::Meets)).filter_map(Probe::at).fold(0.0, f64::max);
@@ -62,7 +83,7 @@ pub fn mostly_failed(saved: &Saved, arm: usize) -> Option<String> {
     let missed = misses(saved, arm);
     let (of, last) = most(&missed, "had failed operations", |probe| failed(probe, &bounds).is_some())?;
     let at = saved.of().words(last.at()?);
-    Some(format!("{of}: at {at} {}; {}", failed(last, &bounds)?, failures::advice(saved.service)))
+    Some(format!("{of}: at {at} {}; {}", failed(last, &bounds)?, failures::advice(last, saved.service)))
 }
 
 pub fn misses(saved: &Saved, arm: usize) -> Vec<&Probe> {
@@ -153,6 +174,20 @@ mod tests {
         assert_eq!(changed(&saved(vec![met(0, 749.0)]), &differs(335.0)), None, "once may be a burst");
         assert_eq!(changed(&saved(vec![met(0, 749.0), differs(700.0)]), &differs(690.0)), None, "near the rate");
         assert_eq!(changed(&saved(vec![met(0, 749.0), differs(588.0)]), &missed(335.0, 0.5)), None);
+    }
+
+    #[test]
+    fn a_search_ends_where_operations_find_no_row_at_rates_far_apart() {
+        let bounds = ["response_ns_p99<=50ms", "failed<=0.1%"].map(str::to_string).to_vec();
+        let of = |probes| Saved { bounds: bounds.clone(), probes, ..saved(vec![arm("A", "durable")], &[&[None]]) };
+        let empty = |rate| Probe { found_none: true, ..missed(rate, 0.14) };
+        let why = ends(&of(vec![empty(46.0)]), &empty(23.0)).expect("twice");
+        assert!(why.starts_with("operations find no row to work on, whatever the rate: at 23.0/s 14.0 % of"), "{why}");
+        assert!(why.ends_with(failures::NO_ROWS), "{why}");
+        assert_eq!(ends(&of(vec![]), &empty(23.0)), None, "once may be a burst");
+        assert_eq!(ends(&of(vec![empty(25.0)]), &empty(23.0)), None, "near the rate");
+        assert_eq!(ends(&of(vec![met(0, 20.0), empty(46.0)]), &empty(23.0)), None, "a rate met the bounds");
+        assert_eq!(ends(&of(vec![missed(46.0, 0.14)]), &empty(23.0)), None, "another failure");
     }
 
     #[test]

@@ -84,6 +84,7 @@ pub fn look(record: &Record, arm: usize, Sought { bounds, of, reference, process
     let too_many = |tally: &Tally| bounds.iter().any(|of| of.is_of_failures() && failed(tally) > Some(of.most));
     if tally.as_ref().is_ok_and(too_many) {
         probe.failures = failures::of_trial(record)?;
+        probe.found_none = tally.as_ref().is_ok_and(|tally| failures::found_none(&tally.counts(|_| true)));
     }
     let tally = match tally {
         Ok(tally) if row.is_valid() => tally,
@@ -141,6 +142,7 @@ fn of_trial(record: &Record, trial: &Trial, (arm, of): (usize, &Of), row: &Trial
         seen: None,
         why: String::new(),
         failures: String::new(),
+        found_none: false,
         differs: false,
         disturbed: is_disturbed(&trial.marks),
         again: false,

@@ -181,6 +181,9 @@ pub struct Probe {
     /// What failed, if that is more than its bound allows: codes with counts, and the beginning of the answers.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub failures: String,
+    /// Whether most of that was a statement which found no row for those after it, as in an empty queue.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub found_none: bool,
     /// Whether a service's answers were not those of the lowest load.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub differs: bool,

@@ -64,6 +64,7 @@ pub fn met(arm: usize, rate_per_s: f64) -> Probe {
         seen: Some(ProbeResult::Meets),
         why: String::new(),
         failures: String::new(),
+        found_none: false,
         differs: false,
         disturbed: false,
         again: false,

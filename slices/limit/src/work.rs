@@ -241,7 +241,7 @@ impl<'w> Work<'w> {
             return (!is_below).then(|| self.ask(arm, Some(tried))).is_some();
         }
         let unmeasured = matches!(verdict, Some(Verdict::NotMeasured(_))).then(|| probe.why.clone());
-        if let Some(why) = unmeasured.or_else(|| beyond::changed(&self.saved, &probe)) {
+        if let Some(why) = unmeasured.or_else(|| beyond::ends(&self.saved, &probe)) {
             self.keep(arm, probe);
             self.end(Err(why));
             return false;
