@@ -53,28 +53,13 @@ pub trait Live {
     /// # Errors
     /// The disk is full.
     fn end_record(&mut self) -> Result<Vec<PathBuf>>;
-    /// A function that draws the current state, with the newest findings first.
-    fn drawing(&mut self, seconds: u64) -> Drawing;
+    /// A function that draws the current state.
+    fn drawing(&self, seconds: u64) -> Drawing;
 }
 
-/// The order in which findings have appeared.
-#[derive(Default)]
-struct Appeared(Vec<String>);
-
-impl Appeared {
-    /// Findings with the newest first. One that has gone and comes again is new.
-    fn newest_first(&mut self, found: Vec<(String, Words)>) -> Vec<Words> {
-        self.0.retain(|key| found.iter().any(|(known, _)| known == key));
-        // Those of one moment stay in their order.
-        for (key, _) in found.iter().rev() {
-            if !self.0.contains(key) {
-                self.0.push(key.clone());
-            }
-        }
-        let mut found = found;
-        found.sort_by_key(|(key, _)| std::cmp::Reverse(self.0.iter().position(|known| known == key)));
-        found.into_iter().map(|(_, words)| words).collect()
-    }
+/// Findings without their keys.
+fn words_of(found: Vec<(String, Words)>) -> Vec<Words> {
+    found.into_iter().map(|(_, words)| words).collect()
 }
 
 /// Watched SQLite databases.
@@ -82,12 +67,11 @@ pub struct Files {
     pub watch: Watch,
     rates: Rates,
     record: Option<Recorder>,
-    appeared: Appeared,
 }
 
 impl Files {
     pub fn new(watch: Watch, record: Option<Recorder>) -> Files {
-        Files { watch, rates: Rates::default(), record, appeared: Appeared::default() }
+        Files { watch, rates: Rates::default(), record }
     }
 
     /// The current state.
@@ -151,11 +135,10 @@ impl Live for Files {
         lines::summary(&self.watch, &self.view(), width())
     }
 
-    fn drawing(&mut self, seconds: u64) -> Drawing {
+    fn drawing(&self, seconds: u64) -> Drawing {
         let (databases, missing, depth) = (self.view(), self.watch.missing(), self.watch.depth);
         let command = self.watch.no_deeper.as_ref().and_then(|limit| limit.command.clone());
-        let found = self.found();
-        let findings = self.appeared.newest_first(found);
+        let findings = words_of(self.found());
         Box::new(move |frame, choice| {
             let colour = contend::cli::style().is_coloured;
             let (databases, findings, missing) = (&databases[..], &findings[..], &missing[..]);
@@ -169,12 +152,11 @@ impl Live for Files {
 pub struct Served {
     pub server: Server,
     record: Option<ServerRecorder>,
-    appeared: Appeared,
 }
 
 impl Served {
     pub fn new(server: Server, record: Option<ServerRecorder>) -> Served {
-        Served { server, record, appeared: Appeared::default() }
+        Served { server, record }
     }
 }
 
@@ -212,12 +194,11 @@ impl Live for Served {
         server::summary(&self.server, width())
     }
 
-    fn drawing(&mut self, seconds: u64) -> Drawing {
-        let found = self.found();
+    fn drawing(&self, seconds: u64) -> Drawing {
         let shown = ShownServer {
             facts: server::line("", &self.server).trim_start().to_string(),
             tree: server::tree(&self.server, 200),
-            findings: self.appeared.newest_first(found),
+            findings: words_of(self.found()),
             missing: self.server.missing(),
             seconds,
         };
@@ -316,23 +297,4 @@ fn draw_until_over(live: &mut dyn Live, terminal: &mut ratatui::DefaultTerminal,
         std::thread::sleep(POLL);
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_newest_finding_comes_first_and_one_that_comes_again_is_new() {
-        let mut appeared = Appeared::default();
-        let mut order = |keys: &[&str]| -> Vec<String> {
-            let words = |key: &&str| Words { title: key.to_string(), evidence: String::new(), change: String::new() };
-            let found = keys.iter().map(|key| (key.to_string(), words(key))).collect();
-            appeared.newest_first(found).into_iter().map(|words| words.title).collect()
-        };
-        assert_eq!(order(&["a", "b"]), ["a", "b"], "at once: as they are");
-        assert_eq!(order(&["a", "b", "c"]), ["c", "a", "b"]);
-        assert_eq!(order(&["b", "c"]), ["c", "b"]);
-        assert_eq!(order(&["a", "b", "c"]), ["a", "c", "b"]);
-    }
 }
