@@ -136,7 +136,7 @@ pub fn summary(watch: &Watch, databases: &[DatabaseView], width: usize) -> Strin
         out.push('\n');
     }
     for database in databases {
-        out += &table(database, width);
+        out += &table(database, watch.depth.sees_refusals(), width);
     }
     out += &format!("\n{}\nDepth: {}.", since(&watch.began, timeline.now_ns - timeline.from_ns), watch.depth.word());
     let missing = watch.missing();
@@ -153,8 +153,8 @@ pub fn since(began: &str, watched_ns: u64) -> String {
     format!("Watched for {} from {began}.", time(watched_ns))
 }
 
-/// Processes of a database, ordered by the time for which they held the write lock.
-fn table(database: &DatabaseView, width: usize) -> String {
+/// Processes of a database, ordered by the time for which they held the write lock. `sees_all`: whether short locks are seen.
+fn table(database: &DatabaseView, sees_all: bool, width: usize) -> String {
     let (path, facts) = (&database.path, format!("({}, {})", database.journal, bytes(database.database_bytes)));
     let is_long = path.chars().count() + 1 + facts.chars().count() > width;
     let mut out = format!("\n{path}{}{facts}\n", if is_long { "\n  " } else { " " });
@@ -162,7 +162,12 @@ fn table(database: &DatabaseView, width: usize) -> String {
         out += &format!("{HOT_JOURNAL}\n");
     }
     if database.processes.is_empty() {
-        return out + "No process took a lock.\n";
+        return out
+            + if sees_all {
+                "No process took a lock.\n"
+            } else {
+                "No lock was seen: only those of 20 ms or longer are.\n"
+            };
     }
     let head = ["process", "writes", "held", "longest", "waited", "longest", "refused", "gave up"];
     let mut rows = vec![head.map(str::to_string)];
@@ -295,7 +300,8 @@ mod tests {
 
     #[test]
     fn a_summary_fits_into_the_terminal_and_keeps_its_figures_in_their_columns() {
-        let text = table(&database(&["python3 import_customers.py", "a-program-whose-name-is-one-long-word"], 0), 80);
+        let text =
+            table(&database(&["python3 import_customers.py", "a-program-whose-name-is-one-long-word"], 0), true, 80);
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
         let lines: Vec<&str> = text.lines().skip(2).collect();
         assert_eq!(
@@ -308,7 +314,7 @@ mod tests {
         for (row, (lock, ms)) in held.processes[1..].iter_mut().zip(holds) {
             row.holds = Some((lock, ms * 1_000_000));
         }
-        let said = table(&held, 80);
+        let said = table(&held, true, 80);
         assert_eq!(
             said.lines().skip(7).collect::<Vec<_>>(),
             ["reader (4712) holds `read` at the end, for 93.0 s."],
@@ -316,8 +322,8 @@ mod tests {
         );
         let mut many = database(&["r"; 6], 0);
         many.processes.iter_mut().for_each(|row| row.holds = Some((Held::Read, 5_000_000_000)));
-        assert!(table(&many, 80).ends_with("2 further processes hold locks at the end, for a shorter time.\n"));
-        let wide = table(&database(&["python3 import_customers.py"], 0), 100);
+        assert!(table(&many, true, 80).ends_with("2 further processes hold locks at the end, for a shorter time.\n"));
+        let wide = table(&database(&["python3 import_customers.py"], 0), true, 100);
         assert!(wide.contains("python3 import_customers.py (4711)  123456  59.9 s"), "{wide}");
     }
 }

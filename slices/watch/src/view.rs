@@ -10,7 +10,7 @@ use crate::timeline::Timeline;
 use crate::watch::Watch;
 use crate::words;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 /// Longest statement of a row.
@@ -284,11 +284,6 @@ fn rows(watch: &Watch, rates: &Rates, database: usize, is_wal: bool) -> Vec<Row>
     let timeline = &watch.timeline;
     let names: BTreeMap<u32, _> = watch.processes().all().collect();
     let sums = timeline.sums_now();
-    let of_database = sums.iter().filter(|((d, _), _)| *d == database);
-    let mut pids: Vec<u32> = of_database.map(|((_, pid), _)| *pid).collect();
-    pids.extend(timeline.held().filter(|hold| hold.database == database).map(|hold| hold.who.pid));
-    pids.sort_unstable();
-    pids.dedup();
     let sees_refusals = watch.depth.sees_refusals();
     let row = |pid: u32| {
         let sums = sums.get(&(database, pid)).cloned().unwrap_or_default();
@@ -328,9 +323,17 @@ fn rows(watch: &Watch, rates: &Rates, database: usize, is_wal: bool) -> Vec<Row>
             },
         }
     };
-    let mut rows: Vec<Row> = pids.into_iter().map(row).collect();
+    let mut rows: Vec<Row> = pids(timeline, database).into_iter().map(row).collect();
     rows.sort_by_key(|row| std::cmp::Reverse(row.sums.write_ns));
     rows
+}
+
+/// Processes that have had a lock of a database, or were refused one. One that only reads has no sums, but tallies.
+fn pids(timeline: &Timeline, database: usize) -> BTreeSet<u32> {
+    let ended = timeline.sums.keys().chain(timeline.tallies.keys()).copied();
+    let now = timeline.held().map(|hold| (hold.database, hold.who.pid));
+    let waiting = timeline.waiting().map(|wait| (wait.database, wait.who.pid));
+    ended.chain(now).chain(waiting).filter(|(of, _)| *of == database).map(|(_, pid)| pid).collect()
 }
 
 fn threads<'n>(
@@ -397,6 +400,17 @@ mod tests {
         }
         assert_eq!(longest_wait_ns(&timeline, 0, 7), Some(2_000_000_000));
         assert_eq!((longest_wait_ns(&timeline, 1, 7), longest_wait_ns(&timeline, 0, 8)), (None, None));
+    }
+
+    /// A poll of an empty queue (rollback journal), between two looks.
+    #[test]
+    fn a_process_that_has_only_read_has_a_row() {
+        let mut timeline = Timeline::new(1, true);
+        for (ms, change) in [(10, Change::Taken(Mode::Shared)), (11, Change::Released)] {
+            let what = What::Lock { database: 1, lock: Lock::Shared, change };
+            timeline.apply(&Event { at_ns: ms * 1_000_000, who: Who { pid: 7, tid: 7 }, what });
+        }
+        assert_eq!([0, 1].map(|database| pids(&timeline, database)), [BTreeSet::new(), BTreeSet::from([7])]);
     }
 
     /// It executes nothing; another thread of its process has written since.
