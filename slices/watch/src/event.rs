@@ -6,6 +6,9 @@ use serde::{Deserialize, Serialize};
 /// What stands for the statement of a checkpoint that a program asks for by a call.
 pub const CHECKPOINT_CALL: &str = "sqlite3_wal_checkpoint_v2";
 
+/// What stands for a statement of which no text was seen.
+pub const WITHOUT_TEXT: &str = "(a statement whose text was not seen)";
+
 /// A thread, or, if statements are visible, a connection, which may move between threads. `pid` is the process
 /// (thread group) and `tid` the thread, as the kernel numbers them. A connection has the number of the first thread
 /// that used it, or one from 2^31 on.

@@ -208,10 +208,10 @@ impl<'t> View<'t> {
             holder,
             holder_sql,
         });
-        let at_once = case(fresh, fresh.count, &|holder, holder_sql| Kind::NoBusyTimeout {
-            refused: fresh.count,
-            holder,
-            holder_sql,
+        let (refused, is_unknown) = (fresh.count, 2 * fresh.unknown > fresh.count);
+        let at_once = case(fresh, refused, &|holder, holder_sql| match is_unknown {
+            true => Kind::RefusedAtOnce { refused, holder },
+            false => Kind::NoBusyTimeout { refused, holder, holder_sql },
         });
         [read_before, at_once]
     }
@@ -280,7 +280,7 @@ impl<'t> View<'t> {
     /// The statement under the write lock of a process with the most of something.
     fn most(&self, pid: u32, of: impl Fn(&Times) -> u64) -> Option<String> {
         let statements = self.tallies.get(&pid)?.statements.iter();
-        statements.max_by_key(|(_, times)| of(times)).map(|(sql, _)| sql.clone())
+        statements.max_by_key(|(_, times)| of(times)).and_then(|(sql, _)| sql.clone())
     }
 
     fn readers_block_writer(&self, pid: u32) -> Option<Case> {

@@ -115,3 +115,52 @@ fn a_refusal_belongs_to_the_database_whose_lock_was_given_back() {
     let refused = watched.timeline.sums.iter().filter(|(_, sums)| sums.busy > 0).map(|((database, _), _)| *database);
     assert_eq!(refused.collect::<Vec<_>>(), [1]);
 }
+
+/// The text of its BEGIN was not seen.
+#[test]
+fn a_snapshot_that_is_too_old_was_read_before() {
+    let mut watched = Watched::new();
+    watched.lock(5, ONE, Lock::Read(1), Change::Taken(Mode::Shared));
+    watched.begins(10, ONE, "INSERT INTO t");
+    watched.ends(12, ONE, 517);
+    let found = watched.found(100);
+    assert!(matches!(kinds(&found)[..], [Kind::ReadThenWrite { refused: 1, outdated: 1, .. }]), "{found:#?}");
+}
+
+/// Another connection of the process has the lock, or so it seems: a goroutine had changed its thread.
+#[test]
+fn what_a_refused_connection_has_read_is_unknown_without_the_text_of_its_first_statement() {
+    let found = |first: Option<&str>, holder: Who, refused_ms: u64| {
+        let mut watched = Watched::new();
+        watched.lock(5, ONE, Lock::Read(1), Change::Taken(Mode::Shared));
+        watched.at(10, ONE, What::StepBegins { statement: 1, sql: first.map(str::to_string) });
+        watched.ends(10, ONE, 101);
+        watched.does(11, 12, ONE, "SELECT 1 FROM t");
+        watched.takes(20, holder);
+        watched.begins(30, ONE, "INSERT INTO t");
+        watched.ends(30 + refused_ms, ONE, 5);
+        let found = watched.found(150);
+        assert!(watched.timeline.kept_open.is_empty(), "no commit");
+        kinds(&found).into_iter().cloned().collect::<Vec<Kind>>()
+    };
+    assert!(matches!(found(None, TWO, 1)[..], [Kind::RefusedAtOnce { refused: 1, .. }]));
+    for (holder, refused_ms) in [(TWO, 1), (TWO, 72), (ONE, 1)] {
+        let found = found(Some("BEGIN"), holder, refused_ms);
+        assert!(matches!(found[..], [Kind::ReadThenWrite { refused: 1, .. }]), "{found:#?}");
+    }
+}
+
+/// Of a lock with statements of unknown texts, each counts.
+#[test]
+fn a_statement_without_a_text_is_a_part_of_its_transaction() {
+    let mut watched = Watched::new();
+    watched.at(10, ONE, What::StepBegins { statement: 1, sql: None });
+    watched.takes(11, ONE);
+    watched.ends(20, ONE, 101);
+    watched.begins(21, ONE, "COMMIT");
+    watched.lock(23, ONE, Lock::WalWrite, Change::Released);
+    watched.ends(23, ONE, 101);
+    let tally = &watched.timeline.tallies[&(0, ONE.pid)];
+    assert_eq!(tally.shapes.keys().collect::<Vec<_>>(), ["(a statement whose text was not seen); COMMIT"]);
+    assert_eq!((tally.without_text, tally.statements[&None].total_ns), (1, 9 * MS));
+}

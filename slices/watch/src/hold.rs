@@ -40,8 +40,9 @@ pub struct Hold {
     pub syncs: u32,
     /// Longest time between two statements, and the texts before and after it.
     pub gap: Gap,
-    /// Statements in the order of their first execution, with the time that each took; at most [`PARTS_MAX`].
-    pub parts: Vec<(String, u64)>,
+    /// Statements in the order of their first execution, with the time that each took; at most [`PARTS_MAX`]. Those of which no
+    /// text was seen are one.
+    pub parts: Vec<(Option<String>, u64)>,
     /// Whether this is a checkpoint after a commit in the same call.
     pub after_commit: bool,
     /// Time of a checkpoint of the same connection during the hold.
@@ -154,9 +155,9 @@ impl Hold {
         }
     }
 
-    /// The statement that took longest.
-    pub fn longest(&self) -> Option<&(String, u64)> {
-        self.parts.iter().max_by_key(|(_, ns)| *ns)
+    /// The text of the statement that took longest, if it was seen.
+    pub fn longest(&self) -> Option<&String> {
+        self.parts.iter().max_by_key(|(_, ns)| *ns)?.0.as_ref()
     }
 
     /// Counts the time since the last call of its thread as a gap, up to a call or to the end of the hold. `free_ns`: since when
@@ -203,11 +204,10 @@ impl Hold {
     /// Adds the time of a statement during the hold.
     pub fn count_statement(&mut self, ns: u64, sql: Option<&str>) {
         self.statement_ns += ns;
-        let Some(sql) = sql else { return };
-        if let Some((_, sum)) = self.parts.iter_mut().find(|(known, _)| known == sql) {
+        if let Some((_, sum)) = self.parts.iter_mut().find(|(known, _)| known.as_deref() == sql) {
             *sum += ns;
         } else if self.parts.len() < PARTS_MAX {
-            self.parts.push((sql.to_string(), ns));
+            self.parts.push((sql.map(str::to_string), ns));
         }
     }
 
@@ -300,6 +300,8 @@ pub struct Wait {
     pub holder_sql: Option<String>,
     /// Whether the thread's transaction had already executed a statement under a read lock.
     pub after_read: bool,
+    /// Whether that is unknown, because a statement without a text may have begun a transaction.
+    pub may_have_read: bool,
     /// The refused statement, if known, and when it began.
     pub sql: Option<String>,
     pub call_from_ns: Option<u64>,
@@ -341,6 +343,7 @@ impl Wait {
             holder: None,
             holder_sql: None,
             after_read: false,
+            may_have_read: false,
             sql: None,
             call_from_ns: None,
             is_outdated: false,
@@ -380,7 +383,7 @@ impl Wait {
         cause.work_ns += part(hold.works(now_ns));
         if hold.ns(now_ns) >= cause.held_ns {
             (cause.held_ns, cause.tid) = (hold.ns(now_ns), hold.who.tid);
-            cause.sql = hold.longest().map(|(sql, _)| sql.clone());
+            cause.sql = hold.longest().cloned();
         }
     }
 

@@ -112,7 +112,16 @@ pub fn kept_open(commits: &BTreeMap<u32, u64>, name: &dyn Fn(u32) -> String) -> 
     Some(format!(
         "why {count} of {first}{more} returned \"database is locked\" although no refused lock call was seen: perhaps \
          another connection of the process was reading, or the connection itself had a statement with further rows; both \
-         are settled in SQLite's memory. Read all rows, or close the cursor, before others write; or use WAL"
+         are settled in SQLite's memory. Read all rows, or close the cursor, before others write; or, with a rollback journal, use WAL"
+    ))
+}
+
+/// Transactions with a statement without a text, counted by process, as a sentence.
+pub fn without_text(transactions: &BTreeMap<u32, u64>, name: &dyn Fn(u32) -> String) -> Option<String> {
+    let (first, more) = (name(*transactions.first_key_value()?.0), others(" and of", transactions.len()));
+    let count = counted(transactions.values().sum(), "transaction");
+    Some(format!(
+        "texts of statements in {count} of {first}{more}: they were not reported, or had been freed before they could be read"
     ))
 }
 
@@ -183,6 +192,14 @@ mod tests {
         let said = kept_open(&BTreeMap::from([(7, 1), (8, 2)]), &|pid| format!("python3 ({pid})")).expect("a sentence");
         assert!(said.starts_with("why 3 commits of python3 (7) and of 1 more returned \"database"), "{said}");
         assert_eq!(kept_open(&BTreeMap::new(), &|_| String::new()), None);
+    }
+
+    #[test]
+    fn transactions_without_a_text_are_counted_in_one_sentence() {
+        let said =
+            without_text(&BTreeMap::from([(7, 1), (8, 2)]), &|pid| format!("python3 ({pid})")).expect("a sentence");
+        assert!(said.starts_with("texts of statements in 3 transactions of python3 (7) and of 1 more: they"), "{said}");
+        assert_eq!(without_text(&BTreeMap::new(), &|_| String::new()), None);
     }
 
     #[test]

@@ -229,27 +229,28 @@ impl Timeline {
         let Some(databases) = self.databases_of(who) else { return };
         let of_process =
             || self.held.values().filter(|hold| hold.who.pid == who.pid && databases.contains(&hold.database));
-        let holder = of_process().find(|hold| hold.who.tid != who.tid && hold.lock.is_writers());
-        let has_lock = of_process().any(|hold| hold.who == who && hold.lock.is_writers());
+        let sql = call.sql.as_deref();
+        // In WAL mode only the end of its transaction is refused to a writer. Otherwise the lock is another goroutine's, which had
+        // changed its thread.
+        let may_end = sql.is_none_or(ends_or_nests);
+        let is_its = |hold: &Hold| hold.who == who && (may_end || hold.lock != Lock::WalWrite);
+        let holder = of_process().find(|hold| hold.lock.is_writers() && !is_its(hold));
+        let has_lock = of_process().any(|hold| hold.lock.is_writers() && is_its(hold));
         let thread = self.threads.get(&who);
         // It had the lock of this one in the same call, and gave it back.
         let gave_back = |at: &usize| thread.is_some_and(|thread| thread.wrote_ns(*at) >= call.from_ns);
         let is_met = holder.map(|hold| hold.database).or_else(|| databases.iter().copied().find(gave_back));
         let any = || of_process().next().map(|hold| hold.database).or(databases.first().copied());
         let database = is_met.or_else(any);
-        let holder_sql = holder.and_then(|hold| self.last_statement(hold));
-        let sql = call.sql.as_deref();
-        // A connection in WAL mode that waits for nothing has its file open, and the lock for that.
-        // What was in its way may have ended before the call returned.
-        let since = |hold: &&Hold| hold.to_ns >= Some(call.from_ns);
-        let ended = || self.holds.iter().rev().take_while(since).filter(|hold| hold.who.pid == who.pid);
-        let has_more = of_process().chain(ended()).any(|hold| !hold.is_connection && hold.lock != Lock::Connected)
-            || thread.is_some_and(|thread| thread.gave_way_ns >= call.from_ns);
-        if holder.is_none() && !has_more && sql != Some(CHECKPOINT_CALL) {
+        let holder_sql = holder.filter(|hold| hold.who != who).and_then(|hold| self.last_statement(hold));
+        if holder.is_none() && sql != Some(CHECKPOINT_CALL) && !self.met_locks(who, &databases, &call) {
             *self.unexplained.entry(who.pid).or_default() += 1;
         }
         let (Some(database), holder) = (database, holder.map(|hold| (hold.lock, hold.who.pid))) else { return };
-        let after_read = thread.and_then(|thread| thread.transaction.as_ref()).is_some_and(|begun| begun.has_statement);
+        // Only a connection that has read has a snapshot.
+        let begun = thread.and_then(|thread| thread.transaction.as_ref());
+        let may_have_read = begun.is_none() && thread.is_some_and(|thread| thread.may_have_begun);
+        let after_read = begun.map_or(code == BUSY_SNAPSHOT, |begun| begun.has_statement);
         // Most connections report the primary code alone. It had the lock then, and gave it back in the same call. A
         // checkpoint does so, too, where readers are in its way.
         let had_lock = holder.is_none() && thread.is_some_and(|thread| thread.wrote_ns(database) >= call.from_ns);
@@ -269,11 +270,14 @@ impl Timeline {
             self.count_refused(|hold| (hold.database, hold.who.pid, hold.lock) == (database, pid, lock));
         }
         let lock = holder.map_or(Lock::Reserved, |(lock, _)| lock);
+        // SQLite does not wait in a transaction that has read. The program may have had no processor.
+        let at_once_ns = if after_read { LONG_CALL_NS } else { AT_ONCE_NS };
         let wait = Wait {
-            tries: if after_read && is_outdated || at_ns - call.from_ns < AT_ONCE_NS { 1 } else { 2 },
+            tries: if after_read && is_outdated || at_ns - call.from_ns < at_once_ns { 1 } else { 2 },
             holder: holder.map(|(_, pid)| pid),
             holder_sql,
             after_read,
+            may_have_read,
             sql: call.sql,
             call_from_ns: Some(call.from_ns),
             is_outdated,
@@ -281,6 +285,16 @@ impl Timeline {
         };
         self.waiting.insert((database, who), wait);
         self.end_wait((database, who), End::GaveUp);
+    }
+
+    /// Whether the process had a lock during a call, or the connection gave way to one. A connection in WAL mode that waits for
+    /// nothing has its file open, and the lock for that. What was in its way may have ended before the call returned.
+    fn met_locks(&self, who: Who, databases: &BTreeSet<usize>, call: &Call) -> bool {
+        let since = |hold: &&Hold| hold.to_ns >= Some(call.from_ns);
+        let now = self.held.values().filter(|hold| databases.contains(&hold.database));
+        let mut its = now.chain(self.holds.iter().rev().take_while(since)).filter(|hold| hold.who.pid == who.pid);
+        its.any(|hold| !hold.is_connection && hold.lock != Lock::Connected)
+            || self.threads.get(&who).is_some_and(|thread| thread.gave_way_ns >= call.from_ns)
     }
 
     /// A call has ended that began before its process's statements were visible, or while events were lost.

@@ -1,6 +1,7 @@
 //! Totals of a process on a database since the beginning of the watch. Their size does not depend on the length of
 //! the watch.
 
+use crate::event::WITHOUT_TEXT;
 use crate::hold::{Cause, End, GAP_NS_MIN, Gap, Hold, KeptOut, Wait};
 use crate::lock::{Lock, Mode};
 use std::collections::{BTreeMap, BTreeSet};
@@ -112,7 +113,7 @@ pub struct Longest {
 impl Longest {
     pub fn add(&mut self, ns: u64, hold: &Hold) {
         if self.times.add(ns, hold.who.tid) {
-            self.sql = hold.longest().map(|(sql, _)| sql.clone());
+            self.sql = hold.longest().cloned();
             self.began_before = hold.began_before;
         }
     }
@@ -135,6 +136,8 @@ pub struct Refused {
     pub count: u64,
     /// Number of them whose snapshot was too old to write.
     pub outdated: u64,
+    /// Number of them of which it is unknown whether their transaction had read.
+    pub unknown: u64,
     /// The first one, or the first whose holder is known.
     pub example: Option<Wait>,
 }
@@ -213,8 +216,10 @@ pub struct Tally {
     pub blocked: Blocked,
     /// Waits by holder of the lock.
     pub waited: BTreeMap<u32, Ended>,
-    /// Times of statements under the write lock.
-    pub statements: BTreeMap<String, Times>,
+    /// Number of holds of the write lock with a statement of which no text was seen.
+    pub without_text: u64,
+    /// Times of statements under the write lock, by text if it was seen.
+    pub statements: BTreeMap<Option<String>, Times>,
     pub shapes: BTreeMap<String, Shape>,
 }
 
@@ -252,6 +257,7 @@ impl Tally {
         if hold.works(now_ns) {
             self.long.add(ns, hold);
         }
+        self.without_text += u64::from(hold.parts.iter().any(|(sql, _)| sql.is_none()));
         for (sql, ns) in &hold.parts {
             if let Some(times) = entry(&mut self.statements, sql) {
                 times.add(*ns, hold.who.tid);
@@ -261,7 +267,7 @@ impl Tally {
             // The statement that opened the database is no transaction that wrote.
             return;
         }
-        let texts: Vec<&str> = hold.parts.iter().map(|(sql, _)| sql.as_str()).collect();
+        let texts: Vec<&str> = hold.parts.iter().map(|(sql, _)| sql.as_deref().unwrap_or(WITHOUT_TEXT)).collect();
         if let Some(shape) = entry(&mut self.shapes, &texts.join("; ")).filter(|_| !texts.is_empty()) {
             shape.held.add(ns, hold.who.tid);
             shape.outside_ns += outside_ns;
@@ -306,6 +312,7 @@ impl Tally {
             refused.count += 1;
             self.sees_refused |= is_visible;
             refused.outdated += u64::from(wait.is_outdated);
+            refused.unknown += u64::from(wait.may_have_read);
             if refused.example.as_ref().is_none_or(|known| known.holder.is_none() && wait.holder.is_some()) {
                 refused.example = Some(wait.clone());
             }
@@ -337,12 +344,12 @@ fn keep_longer(longest: &mut Gap, gap: &Gap) {
 }
 
 /// The entry of a text; `None` if there are already too many.
-fn entry<'m, T: Default>(map: &'m mut BTreeMap<String, T>, text: &str) -> Option<&'m mut T> {
+fn entry<'m, K: Ord + Clone, T: Default>(map: &'m mut BTreeMap<K, T>, text: &K) -> Option<&'m mut T> {
     if !map.contains_key(text) {
         if map.len() >= TEXTS_MAX {
             return None;
         }
-        map.insert(text.to_string(), T::default());
+        map.insert(text.clone(), T::default());
     }
     map.get_mut(text)
 }

@@ -339,6 +339,7 @@ impl Watch {
             self.processes().may_be_forked(pid)
         }));
         missing.extend(missing::kept_open(&self.timeline.kept_open, &name));
+        missing.extend(missing::without_text(&self.without_text(), &name));
         missing.extend(missing::wrote_unseen(&self.timeline.wrote_unseen, &name));
         missing.extend(missing::without_statement(&self.timeline.without_statement, &name));
         missing.extend(missing::silent(&self.silent, &name));
@@ -352,6 +353,15 @@ impl Watch {
         }
         missing.extend(self.databases().iter().filter_map(Database::what_happened));
         missing
+    }
+
+    /// By process, transactions with a statement of which no text was seen.
+    fn without_text(&self) -> BTreeMap<u32, u64> {
+        let mut transactions = BTreeMap::new();
+        for ((_, pid), tally) in self.timeline.tallies.iter().filter(|(_, tally)| tally.without_text > 0) {
+            *transactions.entry(*pid).or_default() += tally.without_text;
+        }
+        transactions
     }
 
     /// Findings so far.

@@ -5,6 +5,7 @@ use super::list::{List, cell};
 use super::saved::{
     Saved, SavedDatabase, SavedFinding, SavedProcess, SavedShape, SavedStatement, SavedWait, VERSION, save, unix_s,
 };
+use crate::event::WITHOUT_TEXT;
 use crate::hold::{End, Hold, Wait};
 use crate::lock::Lock;
 use crate::tally::{Ended, Sums, Tally};
@@ -122,7 +123,7 @@ impl Recorder {
     fn add_hold(&mut self, watch: &Watch, hold: &Hold) -> Result<()> {
         let from_ns = hold.from_ns.saturating_sub(watch.timeline.from_ns);
         let to = hold.to_ns.map_or(String::new(), |ns| ns.saturating_sub(watch.timeline.from_ns).to_string());
-        let sql = hold.longest().map(|(sql, _)| sql.clone());
+        let sql = hold.longest().cloned();
         let (database, who, lock) = (hold.database, hold.who, hold.lock);
         let Hold { statement_ns, sync_ns, gap, .. } = hold;
         let sql = self.number(from_ns, sql.as_deref())?;
@@ -279,7 +280,7 @@ fn waited_for(tally: &Tally) -> Vec<SavedWait> {
 fn of_statements(pid: u32, tally: &Tally) -> impl Iterator<Item = SavedStatement> {
     tally.statements.iter().map(move |(sql, times)| SavedStatement {
         pid,
-        sql: one_line(sql, 1_000),
+        sql: one_line(sql.as_deref().unwrap_or(WITHOUT_TEXT), 1_000),
         count: times.count,
         total_ns: times.total_ns,
         max_ns: times.max_ns,
