@@ -159,14 +159,15 @@ fn the_database_is_neither_written_nor_locked_and_no_program_is_attached_to() {
         .args(["-f", "-qq", "-e", "trace=open,openat,openat2,fcntl,flock,ptrace,process_vm_writev", "-o"])
         .arg(&calls);
     traced.arg(watched.get_program()).args(watched.get_args()).stdin(Stdio::null());
-    let Ok(output) = traced.output() else {
+    let (traced, after) = (traced.output(), contents(dir.path()));
+    drop(program.stdin.take());
+    program.wait().expect("it ends");
+    let Ok(output) = traced else {
         return lacking(MUST_TRACE, "system calls of a watch: strace is not installed (scripts/install-test-deps.sh)");
     };
     assert_eq!(output.status.code(), Some(0), "{}", text(&output));
-    assert_eq!(before, contents(dir.path()), "no file is written, made or removed");
+    assert_eq!(before, after, "no file is written, made or removed");
     let calls = fs::read_to_string(&calls).expect("readable");
-    drop(program.stdin.take());
-    program.wait().expect("it ends");
     let name = database.file_name().expect("a name").to_string_lossy().into_owned();
     let opened: Vec<&str> = calls.lines().filter(|line| line.contains(&name)).collect();
     assert!(opened.len() > 2, "its index is read again and again: {opened:#?}");

@@ -50,6 +50,9 @@ const KEYWORDS: [&str; 23] = [
     "VALUES",
 ];
 
+/// The number of a connection's compilations, and the beginning of a text.
+type Place = (u64, Beginning);
+
 /// Statements of one process.
 #[derive(Default)]
 struct Statements {
@@ -57,7 +60,7 @@ struct Statements {
     compiled: HashSet<u64>,
     /// Text by connection and address, with its beginning, and the number of the connection's compilations at that time: a
     /// later one may reuse the address.
-    texts: HashMap<(u64, u64), ((u64, Beginning), Option<String>)>,
+    texts: HashMap<(u64, u64), (Place, Option<String>)>,
     /// By connection.
     compilations: HashMap<u64, u64>,
     /// By thread or goroutine.
