@@ -71,8 +71,9 @@ fn are_believed(engines: &[&str]) {
     }
     let unsynced: Vec<_> =
         trials.iter().flat_map(|trial| &trial.invalid).filter(|reason| reason.kind == Invalid::NotCredible).collect();
-    // The disk may be slow for the probes of a trial and not in its window; not for many.
-    assert!(unsynced.len() * 8 <= trials.len(), "{unsynced:?}");
+    // The disk may be slow for the probes of a trial and not in its window; not for many, and on a quiet machine for none.
+    let most = if rounds.is_some() { 0 } else { trials.len() / 8 };
+    assert!(unsynced.len() <= most, "{unsynced:?}");
     assert_eq!(ran.len(), engines.iter().map(|engine| drivers(engine).len()).sum::<usize>(), "{ran:?}: {}", said.err);
     assert!(wrong.is_empty(), "{} of {} honest trials were not believed", wrong.len(), trials.len());
     bench.assert_nothing_left();

@@ -76,7 +76,8 @@ fn tell(count: u32, fault: &str, window: &str) -> (BTreeMap<(String, String), To
 
 #[test]
 fn lies_are_found_and_the_honest_are_believed() {
-    let count = std::env::var("CONTEND_LIES").ok().and_then(|count| count.parse().ok()).unwrap_or(30);
+    let asked = std::env::var("CONTEND_LIES").ok().and_then(|count| count.parse().ok());
+    let count = asked.unwrap_or(30);
     let window = std::env::var("CONTEND_LIES_WINDOW").unwrap_or_else(|_| "1s".to_string());
     let (kinds, honest) = tell(count, "lie", &window);
     println!("| lie | size | told | found | by |\n|---|---|---|---|---|");
@@ -86,7 +87,9 @@ fn lies_are_found_and_the_honest_are_believed() {
     }
     println!("honest trials: {count}, of which {} are invalid for a reason that a lie would give", honest.len());
     let (of_the_disk, wrong): (Vec<_>, Vec<_>) = honest.iter().partition(|said| said.contains(": not-credible"));
-    assert!(wrong.is_empty() && of_the_disk.len() * 10 <= count as usize, "{honest:#?}");
+    // The disk may be slow for the probes of a trial and not in its window; on a quiet machine it is not.
+    let most = if asked.is_some() { 0 } else { count as usize / 10 };
+    assert!(wrong.is_empty() && of_the_disk.len() <= most, "{honest:#?}");
     let of_verdicts = || kinds.iter().filter(|((kind, _), _)| kind != HARMLESS).map(|(_, told)| told);
     let lies: u32 = of_verdicts().map(|told| told.lies).sum();
     let found: u32 = of_verdicts().map(|told| told.found).sum();

@@ -52,5 +52,5 @@ fn trials_of_clients_that_pause_across_the_edges_of_the_window_count() {
     let reasons = record.trials.iter().flat_map(|trial| &trial.invalid);
     let of_pauses: Vec<_> = reasons.filter(|reason| reason.kind == Invalid::LittlesLaw).collect();
     // The machine can hold up one worker for 25 ms, and not that of every trial.
-    assert!(of_pauses.len() < record.trials.len(), "{of_pauses:?}");
+    assert!(2 * of_pauses.len() <= record.trials.len(), "{of_pauses:?}");
 }

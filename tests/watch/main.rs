@@ -53,8 +53,8 @@ fn place() -> TempDir {
     TempDir::with_prefix_in("contend-watch-", build).expect("a directory")
 }
 
-/// A directory in a file system of its own: without a `-shm`, lock calls on every file of the device are traced, and those of
-/// other tests fill the buffer.
+/// A directory on another device than that of the other tests: without a `-shm`, lock calls on every file of the device are
+/// traced, and those of other tests fill the buffer.
 fn place_apart() -> TempDir {
     TempDir::with_prefix_in("contend-watch-", "/dev/shm").expect("a directory in memory")
 }

@@ -95,9 +95,9 @@ impl Syncs {
         };
         // The number of a journal that was removed is soon one of another database's.
         let found = of(&|database, id| database.id == id)
-            .or_else(|| of(&|database, id| database.is_beside(id, "-wal")))
+            .or_else(|| of(&|database, id| database.has_file(id, "-wal")))
             .or_else(|| self.reserved.get(&tid).copied())
-            .or_else(|| of(&|database, id| database.is_beside(id, "-journal")));
+            .or_else(|| of(&|database, id| database.has_file(id, "-journal")));
         if let (Some(database), Synced::Descriptor(_)) = (found, synced) {
             if self.begun.len() >= THREADS_MAX {
                 self.begun.clear();

@@ -196,8 +196,8 @@ impl Database {
         self.shm_before.contains(&Some(id))
     }
 
-    /// Whether this is the file beside the database with this suffix, such as `-wal`, as it is now.
-    pub fn is_beside(&self, id: FileId, suffix: &str) -> bool {
+    /// Whether this is the file of the database with this suffix, such as `-wal`, as it is now.
+    pub fn has_file(&self, id: FileId, suffix: &str) -> bool {
         id.device == self.id.device && FileId::at(&companion(&self.path, suffix)) == Some(id) && self.is_at_its_path()
     }
 

@@ -419,7 +419,9 @@ impl Watch {
     }
 
     fn counters_now(&self) -> Vec<Option<Vec<u8>>> {
-        self.databases().iter().map(|database| database.commit_mark().filter(|_| !database.is_wal())).collect()
+        // The file that is at the path by now may be another one.
+        let is_its = |database: &Database| !database.is_wal() && database.what_happened().is_none();
+        self.databases().iter().map(|database| database.commit_mark().filter(|_| is_its(database))).collect()
     }
 
     /// Databases that commits have changed although no process took a write lock.

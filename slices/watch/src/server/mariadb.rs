@@ -144,6 +144,7 @@ fn held(connection: &mut Connection, rights: Rights, names: &[Option<String>]) -
     let names: BTreeSet<&String> = names.iter().flatten().collect();
     let mut held = vec![];
     for name in names.into_iter().take(NAMES_MAX) {
+        assert!(!name.contains('\\'), "a backslash would hide the end of the text");
         let row = connection.rows(&format!("SELECT IS_USED_LOCK('{}')", name.replace('\'', "''")))?.into_iter().next();
         let client = row.and_then(|row| Cells::of(row).number());
         let of = |client| Held { client, kind: HELD_NAMED.to_string(), schema: name.clone(), ..Held::default() };

@@ -216,7 +216,11 @@ fn a_number_of_clients_that_every_role_sets_itself_is_a_mistake_of_who_sets_it()
         "s.toml:25: part.writing.quick.load.clients: changes nothing: every role of workload w has its own number";
     assert_eq!(check(&own, "writing"), Err(error.to_string()));
     let both = own.replace("drain = \"3s\"", "drain = \"3s\"\nclients = 4");
-    assert_eq!(check(&both, "writing"), Err(error.replace("25", "26")), "beside an inherited one");
+    assert_eq!(
+        check(&both, "writing"),
+        Err(error.replace("25", "26")),
+        "it is found although the part inherits one, too"
+    );
     assert_eq!(check(&own.replace("clients = 4", "processes = 4"), "writing"), Ok(()));
     let alone = inherited.split("[part.writing]").next().unwrap();
     let study = resolve(&Source::new("s.toml", alone), &Choices::new(CORRECTED.0, CORRECTED.1)).unwrap();
