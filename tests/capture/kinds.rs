@@ -47,6 +47,58 @@ fn loops_of_very_different_lengths_are_kinds_of_their_own() {
     assert_eq!((of("insert_t_x1"), of("insert_t_x3000")), (Some(99), Some(1)), "{mix}");
 }
 
+/// Sells orders of 1 to 9 items, and moves an item to another place, and back.
+const ORDERS: &str = "
+import sqlite3
+db = sqlite3.connect('app.db', isolation_level=None)
+db.executescript('CREATE TABLE item (id INTEGER PRIMARY KEY, stock INTEGER); CREATE TABLE sale (n INTEGER);')
+db.executemany('INSERT INTO item VALUES (?, 1000)', [(i,) for i in range(50)])
+def take(item):
+    db.execute('SELECT stock FROM item WHERE id = ?', (item,)).fetchall()
+    db.execute('UPDATE item SET stock = stock - 1 WHERE id = ?', (item,))
+for i in range(90):
+    db.execute('BEGIN')
+    db.execute('INSERT INTO sale VALUES (?)', (i,))
+    for n in range(1 + i % 9):
+        take((7 * i + n) % 50)
+    db.execute('COMMIT')
+for i in range(40):
+    db.execute('BEGIN')
+    for n in range(1 + i % 2):
+        take((7 * i + n) % 50)
+    db.execute('COMMIT')
+";
+
+#[test]
+fn loops_over_several_statements_are_one_kind() {
+    let bench = Bench::new();
+    capture(&bench, &[], &["python3", "-c", ORDERS]).exits(0);
+    let summary = shown(&bench);
+    let kinds = summary["transactions"].as_array().expect("a list");
+    let count = |kind: &Value| (kind["count"].as_u64(), kind["loops"].clone());
+    // Lengths of 1 to 4, and of 5 to 9, differ too much for one kind. Of one and two rounds a program may have two kinds.
+    let counts: Vec<_> = kinds.iter().map(count).filter(|(count, _)| *count > Some(10)).collect();
+    let loops = |mean: u64, least: u64, most: u64| json!([{"first": 1, "statements": 2, "mean": mean, "least": least, "most": most}]);
+    let wanted = [(Some(60), loops(7, 4, 9)), (Some(30), loops(2, 1, 3)), (Some(20), json!([])), (Some(20), json!([]))];
+    assert_eq!(counts, wanted, "{summary:#}");
+    let text = bench.contend(&["capture", "show", "taken"]).exits(0).out;
+    assert!(
+        text.contains("4 to 9 times in turn (7 in the mean): SELECT stock FROM item WHERE id = ?; then UPDATE"),
+        "{text}"
+    );
+
+    let workload = std::fs::read_to_string(bench.path("taken/workload.toml")).expect("written");
+    let workload: toml::Value = toml::from_str(&workload).expect("TOML");
+    let steps = workload["transaction"]["insert_sale_x7"]["step"].as_array().expect("a list").iter();
+    let texts: Vec<&str> = steps.filter_map(|step| step.get("sql")?.as_str()).collect();
+    assert_eq!(texts.len(), 1 + 2 * 7, "{texts:?}");
+    // Both statements of a round use the same row, and each round another one.
+    let name = |text: &str| text.rsplit(':').next().expect("a name").trim().to_string();
+    let names: Vec<[String; 2]> = texts[1..].chunks(2).map(|two| [name(two[0]), name(two[1])]).collect();
+    assert!(names.iter().all(|[read, write]| read == write), "{texts:?}");
+    assert_eq!(names.iter().collect::<std::collections::BTreeSet<_>>().len(), 7, "{texts:?}");
+}
+
 /// A thread whose transactions are refused while another one has the lock. It tries some again, and loses others.
 const ATTEMPTS: &str = "
 import sqlite3

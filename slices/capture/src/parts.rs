@@ -1,5 +1,6 @@
 //! The kinds of transactions: the same statements, about equally often. And parts of a kind that a mean would hide.
 
+use crate::loops::joined;
 use crate::program::{Group, Shapes, Transaction, same_statements, sequence};
 use crate::trace::Trace;
 use std::cmp::Reverse;
@@ -21,8 +22,8 @@ struct Length {
 
 /// All operations by kind, most frequent first. Loops of very different lengths are different kinds.
 pub fn groups(found: &[Transaction], trace: &Trace, shapes: &Shapes) -> Vec<Group> {
-    let all = same_statements(found, trace, shapes).into_iter();
-    let mut groups: Vec<Group> = all.flat_map(|group| by_length(group, found, (trace, shapes))).collect();
+    let all = joined(same_statements(found, trace, shapes), found, (trace, shapes));
+    let mut groups: Vec<Group> = all.into_iter().flat_map(|group| by_length(group, found, (trace, shapes))).collect();
     groups.sort_by_key(|group| Reverse(group.transactions.len()));
     groups
 }
@@ -34,8 +35,8 @@ fn by_length(group: Group, found: &[Transaction], (trace, shapes): (&Trace, &Sha
         return vec![group];
     }
     let length = |&at: &usize| {
-        let steps = sequence(&found[at], trace, shapes).0;
-        Length { at, times: steps.iter().map(|step| step.calls.len() as u64).collect() }
+        let times = group.times(&sequence(&found[at], trace, shapes).0);
+        Length { at, times }
     };
     let all = group.transactions.iter().map(length);
     let (succeeded, failed): (Vec<Length>, Vec<Length>) = all.partition(|one| found[one.at].has_succeeded());

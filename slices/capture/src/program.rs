@@ -3,6 +3,7 @@
 use crate::raw::Who;
 use crate::sql::{Begin, Does, Shape, as_written, shape, without_stand_ins};
 use crate::trace::{Call, Trace};
+use crate::turns::{Loop, places};
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::rc::Rc;
@@ -274,6 +275,8 @@ pub struct Group {
     pub began: Began,
     /// Numbers of shapes, and how many times each is executed in sequence.
     pub steps: Vec<Step>,
+    /// Steps that are carried out in turn. Each is counted once, with the executions of all rounds.
+    pub loops: Vec<Loop>,
     /// Indexes into the list of transactions; the last attempt of each.
     pub transactions: Vec<usize>,
     pub writes: bool,
@@ -288,6 +291,8 @@ pub struct Group {
 pub struct Step {
     pub shape: usize,
     executions: u64,
+    /// How many times transactions came to it: once, or in each round of a loop.
+    came: u64,
     /// Fewest and most executions in one transaction.
     pub least: u64,
     pub most: u64,
@@ -297,11 +302,44 @@ pub struct Step {
 
 impl Step {
     fn new(shape: usize) -> Step {
-        Step { shape, executions: 0, least: u64::MAX, most: 0, pause_ns: 0 }
+        Step { shape, executions: 0, came: 0, least: u64::MAX, most: 0, pause_ns: 0 }
+    }
+
+    /// Mean number of executions in a row.
+    pub fn in_a_row(&self) -> u64 {
+        (self.executions as f64 / self.came.max(1) as f64).round().max(1.0) as u64
     }
 }
 
 impl Group {
+    pub fn new(began: Began, steps: &[usize], loops: Vec<Loop>) -> Group {
+        let steps = steps.iter().map(|shape| Step::new(*shape)).collect();
+        Group { began, steps, loops, transactions: vec![], writes: false, is_part: false, counted: 0, end_ns: 0 }
+    }
+
+    /// The shapes of its steps.
+    pub fn shapes(&self) -> Vec<usize> {
+        self.steps.iter().map(|step| step.shape).collect()
+    }
+
+    /// Step and round of what a transaction of it executed.
+    pub fn places(&self, executed: &[Executed]) -> Vec<(usize, u64)> {
+        let shapes: Vec<usize> = executed.iter().map(|one| one.shape).collect();
+        places(&shapes, &self.shapes(), &self.loops)
+    }
+
+    /// How many times a transaction of it executed each step, up to the last one that it came to.
+    pub fn times(&self, executed: &[Executed]) -> Vec<u64> {
+        times(&self.places(executed), executed)
+    }
+
+    /// How many rounds a transaction of it had of each loop.
+    pub fn rounds_of(&self, executed: &[Executed]) -> Vec<u64> {
+        let places = self.places(executed);
+        let of = |of: &Loop| places.iter().filter(|(step, _)| *step == of.first).count() as u64;
+        self.loops.iter().map(of).collect()
+    }
+
     /// Mean times in the program before each step and before the end.
     pub fn pauses_ns(&self) -> Vec<u64> {
         let sums = self.steps.iter().map(|step| step.pause_ns).chain([self.end_ns]);
@@ -315,8 +353,8 @@ impl Group {
 
     /// A part of it, with these transactions.
     pub fn part(&self, transactions: Vec<usize>, found: &[Transaction], (trace, shapes): (&Trace, &Shapes)) -> Group {
-        let steps = self.steps.iter().map(|step| Step::new(step.shape)).collect();
-        let mut part = Group { steps, transactions, counted: 0, end_ns: 0, ..self.clone() };
+        let part = Group::new(self.began, &self.shapes(), self.loops.clone());
+        let mut part = Group { transactions, writes: self.writes, is_part: self.is_part, ..part };
         for i in part.transactions.clone().into_iter().filter(|&i| found[i].has_succeeded()) {
             let (steps, end_ns) = sequence(&found[i], trace, shapes);
             part.count(&steps, end_ns);
@@ -325,20 +363,39 @@ impl Group {
     }
 
     /// Counts the steps of one of its transactions.
-    fn count(&mut self, steps: &[Executed], end_ns: u64) {
-        for (step, executed) in self.steps.iter_mut().zip(steps) {
-            let times = executed.calls.len() as u64;
+    pub fn count(&mut self, executed: &[Executed], end_ns: u64) {
+        let places = self.places(executed);
+        for (step, times) in self.steps.iter_mut().zip(times(&places, executed)) {
             (step.least, step.most) = (step.least.min(times), step.most.max(times));
             step.executions += times;
-            step.pause_ns += executed.pause_ns;
+        }
+        for ((step, _), one) in places.into_iter().zip(executed) {
+            self.steps[step].came += 1;
+            self.steps[step].pause_ns += one.pause_ns;
         }
         self.counted += 1;
         self.end_ns += end_ns;
     }
 
+    /// Mean number of rounds of a loop.
+    pub fn rounds(&self, of: &Loop) -> f64 {
+        self.steps[of.first].came as f64 / self.counted.max(1) as f64
+    }
+
+    /// Mean number of executions of a step in a transaction.
     pub fn repeats(&self, step: &Step) -> u64 {
         (step.executions as f64 / self.counted.max(1) as f64).round().max(1.0) as u64
     }
+}
+
+/// The executions of each step.
+fn times(places: &[(usize, u64)], executed: &[Executed]) -> Vec<u64> {
+    let mut times = vec![];
+    for ((step, _), one) in places.iter().zip(executed) {
+        times.resize(times.len().max(step + 1), 0);
+        times[*step] += one.calls.len() as u64;
+    }
+    times
 }
 
 /// A step of one transaction: a shape, its executions in a row, and the time in the program before them.
@@ -417,9 +474,8 @@ fn enter(
     (steps, end_ns): (&[Executed], u64),
 ) -> usize {
     let group = *by_steps.entry((transaction.began, key)).or_insert_with(|| {
-        let steps = steps.iter().map(|step| Step::new(step.shape)).collect();
-        let began = transaction.began;
-        groups.push(Group { began, steps, transactions: vec![], writes: false, is_part: false, counted: 0, end_ns: 0 });
+        let steps: Vec<usize> = steps.iter().map(|step| step.shape).collect();
+        groups.push(Group::new(transaction.began, &steps, vec![]));
         groups.len() - 1
     });
     let entered = &mut groups[group];

@@ -1,6 +1,7 @@
 //! `contend capture show`: the summary as a document, for the terminal and as a page.
 
 use crate::finding::time;
+use crate::loops::Turns;
 use crate::manifest::Values;
 use crate::summary::{Key, Kind, Sort, Summary};
 use contend::report::document::{Block, Cell, Document, Head, Id, Section, Table};
@@ -232,25 +233,38 @@ fn steps(summary: &Summary, kind: &Kind) -> Block {
         let about = if kind.failed > 0 { refused } else { "" };
         return Block::Note(format!("No statement but those that begin and end it.{about}"));
     }
-    let of_times = |times: u64| if times > 1 { format!("{times} times: ") } else { String::new() };
-    let (mut lines, mut rest): (Vec<String>, &[(String, u64)]) = (vec![], &kind.statements);
-    while !rest.is_empty() && lines.len() < STEPS {
-        let (period, times) = repeated(rest);
-        let executions = &kind.executions[kind.statements.len() - rest.len()..][..period * times];
-        let line = |(at, (text, mean)): (usize, &(String, u64))| {
-            let all = || executions.iter().skip(at).step_by(period);
-            let ends =
-                all().map(|one| one[0]).min().zip(all().map(|one| one[1]).max()).filter(|(least, most)| least < most);
-            let of_times =
-                ends.map_or(of_times(*mean), |(least, most)| format!("{least} to {most} times ({mean} in the mean): "));
-            of_times + &cut(written(summary, text), SQL)
+    let (mut lines, mut at): (Vec<String>, usize) = (vec![], 0);
+    while at < kind.statements.len() && lines.len() < STEPS {
+        let of = kind.loops.iter().find(|of| of.first == at);
+        let (period, times) = of.map_or_else(|| repeated(&kind.statements[at..]), |of| (of.statements, 1));
+        let all: Vec<String> = (at..at + period).map(|at| statement(summary, kind, (at, period, times))).collect();
+        let rounds = match of {
+            Some(Turns { mean, least, most, .. }) => format!("{least} to {most} times in turn ({mean} in the mean): "),
+            None => of_times(times as u64),
         };
-        let all: Vec<String> = rest[..period].iter().enumerate().map(line).collect();
-        lines.push(of_times(times as u64) + &all.join("; then "));
-        rest = &rest[period * times..];
+        lines.push(rounds + &all.join("; then "));
+        at += period * times;
     }
-    lines.extend((!rest.is_empty()).then(|| format!("and {} more", rest.len())));
+    lines.extend((at < kind.statements.len()).then(|| format!("and {} more", kind.statements.len() - at)));
     Block::List(lines)
+}
+
+fn of_times(times: u64) -> String {
+    if times > 1 { format!("{times} times: ") } else { String::new() }
+}
+
+/// A statement of a transaction, and how many times it is executed in a row: at this place, and at the places where it repeats.
+fn statement(summary: &Summary, kind: &Kind, (at, period, times): (usize, usize, usize)) -> String {
+    let (text, mean) = &kind.statements[at];
+    let all = || kind.executions[at..].iter().step_by(period).take(times);
+    let ends = all().map(|one| one[0]).min().zip(all().map(|one| one[1]).max()).filter(|(least, most)| least < most);
+    let in_turn = kind.loops.iter().find(|of| (of.first..of.first + of.statements).contains(&at));
+    let in_a_row = match (in_turn, ends) {
+        (Some(of), _) => of_times(mean / of.mean.max(1)),
+        (None, Some((least, most))) => format!("{least} to {most} times ({mean} in the mean): "),
+        (None, None) => of_times(*mean),
+    };
+    in_a_row + &cut(written(summary, text), SQL)
 }
 
 fn statements(summary: &Summary, sort: Sort) -> Section {

@@ -2,6 +2,7 @@
 
 use crate::attempts::attempts;
 use crate::gaps::note_text;
+use crate::loops::{Turns, turns};
 use crate::manifest::{self, Content, Manifest};
 use crate::parts::groups;
 use crate::program::{End, Group, Shapes, Transaction};
@@ -124,6 +125,7 @@ pub struct Kind {
     /// Each with its mean number of executions in a row, and the fewest and most of them.
     pub statements: Vec<(String, u64)>,
     pub executions: Vec<[u64; 2]>,
+    pub loops: Vec<Turns>,
 }
 
 /// Connections with equal settings.
@@ -262,6 +264,7 @@ impl<'m> Known<'m> {
                 .map(|step| (self.shapes.all[step.shape].text.clone(), group.repeats(step)))
                 .collect(),
             executions: group.steps.iter().map(|step| [step.least, step.most]).collect(),
+            loops: turns(group, &self.transactions, (&self.trace, &self.shapes)),
         }
     }
 

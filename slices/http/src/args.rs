@@ -54,7 +54,7 @@ pub struct HttpArgs {
     #[arg(long, value_enum, default_value_t = Spacing::Poisson)]
     pub arrivals: Spacing,
     /// Length of the measured window [default: the scenario's number of requests, or 10s]
-    #[arg(long, value_name = "TIME", conflicts_with = "requests")]
+    #[arg(long, visible_alias = "window", value_name = "TIME", conflicts_with = "requests")]
     pub duration: Option<String>,
     /// Instead of a window: number of operations in all, shared by the clients
     #[arg(long, value_name = "N", conflicts_with = "rate", value_parser = clap::value_parser!(u32).range(1..))]

@@ -5,7 +5,7 @@ use contend::analysis::Findings;
 use contend::analysis::cell::Cell;
 use contend::analysis::messages::Message;
 use contend::analysis::plain::Load;
-use contend::analysis::reported;
+use contend::analysis::reported::{self, ran_again};
 use contend::analysis::requests::Sum;
 use contend::analysis::responses::{self, Responses};
 use contend::analysis::trial::Scope;
@@ -14,7 +14,7 @@ use contend::report::content::circumstances::{self, order};
 use contend::report::content::words::{self, FEW, NOTHING};
 use contend::report::content::{charts, course, detail, first, method, sweep};
 use contend::report::document::{Block, Cell as TableCell, Id, Said, Section, Table, Tone};
-use contend_stats::precision::{Bytes, Ns, Percent, Rate};
+use contend_stats::precision::{Bytes, Ns, Percent, Rate, counted};
 use std::cmp::Ordering;
 
 /// Most messages shown for a condition: the most frequent ones.
@@ -81,7 +81,7 @@ fn answer(findings: &Findings<'_>, sums: &[Sum]) -> Section {
             let (condition, contender) = place(findings, at);
             name(findings, condition, contender)
         }),
-        text: sentence(sum),
+        text: sentence(sum) + &lost(findings, place(findings, at)),
         tone: if sum.all_failed() > 0 { Tone::Worse } else { Tone::Plain },
     };
     let several_services = findings.study.contenders.len() > 1;
@@ -163,6 +163,28 @@ fn sentence(sum: &Sum) -> String {
         };
     }
     text
+}
+
+/// What the sentence about a service does not include, as further sentences.
+fn lost(findings: &Findings<'_>, (condition, contender): (usize, usize)) -> String {
+    let cell = findings.cell(condition, contender);
+    if let Some(cell) = cell.filter(|cell| cell.has_data()) {
+        let (lost, all) = (cell.invalid.len(), cell.valid.len() + cell.invalid.len());
+        return match lost {
+            0 => String::new(),
+            _ => format!(" This is without {lost} of {}, which do not count.", counted(all, "trial")),
+        };
+    }
+    let mut again = ran_again(findings);
+    again.retain(|of| (of.slot.condition, of.slot.contender) == (condition, contender));
+    let answers: u64 = again.iter().flat_map(|of| of.responses.requests()).map(|(_, request)| request.all()).sum();
+    match answers {
+        0 => String::new(),
+        _ => format!(
+            " It gave {} in the window of a trial that was disturbed and ran again.",
+            counted(answers as usize, "answer")
+        ),
+    }
 }
 
 /// Whether too few values lie beyond a quantile.

@@ -9,7 +9,7 @@ use crate::analysis::responses::{self, Responses};
 use crate::analysis::tally::Counts;
 use crate::analysis::trial::{Measure, Scope, TrialRow};
 use crate::outcome::Outcome;
-use crate::outcome::reason::Bias;
+use crate::outcome::reason::{Bias, Invalid};
 use crate::stats::effect::{self, Effect};
 use crate::stats::interval::{Interval, MIN_ROUNDS};
 use crate::stats::precision::counted;
@@ -192,11 +192,14 @@ fn not_in_every_round(study: &Study, metric: &Metric, without: Option<&str>) -> 
 /// Why the valid rounds of a cell are a biased choice: others do not count because of the very speed that is compared.
 pub fn lost_rounds(on: &Estimator<'_>, cell: &Cell, label: &str) -> Option<String> {
     let all = cell.valid.len() + cell.invalid.len();
-    [Bias::Better, Bias::Slower].into_iter().find_map(|bias| {
-        let is_biased = |row: usize| on.rows[row].reasons.iter().any(|of| of.kind.biases_the_rest() == Some(bias));
+    // Whether a service can be reached is up to it; contend itself starts everything else.
+    let of_kind = |kind: Invalid| kind.biases_the_rest().filter(|of| *of != Bias::Up || on.study.is_of_service());
+    [Bias::Up, Bias::Better, Bias::Slower].into_iter().find_map(|bias| {
+        let is_biased = |row: usize| on.rows[row].reasons.iter().any(|of| of_kind(of.kind) == Some(bias));
         let lost = cell.invalid.iter().filter(|&&row| is_biased(row)).count();
         let of = format!("in {lost} of {}", counted(all, "round"));
         (lost > 0).then(|| match bias {
+            Bias::Up => format!("{of} {label} could not be reached, and the others tell nothing of these; keep it running, and run again"),
             Bias::Better => format!(
                 "{of} {label} committed nothing, and the others are its better ones; use a longer window (--window) or \
                  fewer clients, so that it commits in each, and run again"
@@ -277,12 +280,18 @@ pub fn not_the_same_work(on: &Estimator<'_>, arms: [(&Cell, &str); 2], metric: &
         if all.iter().any(|all| *all < REFUSALS_MIN) {
             return None;
         }
-        let advice = advice(&counts, on.study.is_of_service());
+        let is_of_service = on.study.is_of_service();
+        let advice = advice(&counts, is_of_service);
+        let name = on.transactions.get(usize::from(of.transaction)).map_or("a transaction", String::as_str);
+        let [(_, of_base), (_, of_other)] = arms;
+        if let Some([base, other]) = responses::failed(&counts, margin * REFUSED_OF_BEYOND).filter(|_| is_of_service) {
+            return Some(format!(
+                "not the same work: of {name} {other} failed with {of_other}, {base} with {of_base}; {advice}, and run again"
+            ));
+        }
         [done, refused].into_iter().find_map(|(outcomes, most, word)| {
             let [base, other] = [0, 1]
                 .map(|side| outcomes.iter().map(|of| counts[side].outcome(*of)).sum::<u64>() as f64 / all[side] as f64);
-            let name = on.transactions.get(usize::from(of.transaction)).map_or("a transaction", String::as_str);
-            let [(_, of_base), (_, of_other)] = arms;
             ((base - other).abs() > most).then(|| {
                 format!(
                     "not the same work: of {name} {} % were {word} with {of_other}, {} % with {of_base}; {advice}, and \
@@ -358,10 +367,14 @@ fn unprintable_value(value: QuantileValue, unsent: u64, quantile: Quantile, labe
 
 fn reach_into(unsent: u64, what: &str, label: &str) -> String {
     let (never, advice) = match unsent {
-        0 => ("", "measure longer (--window), or compare a percentile that they do not reach"),
+        0 => {
+            ("", "measure longer (--window) if the window cut them off, or compare a percentile that they do not reach")
+        }
         _ => ("operations that never began, ", "choose a rate with which it keeps up, and run again"),
     };
-    format!("{never}timeouts or cut-off operations reach into the {what} of {label}; {advice}")
+    format!(
+        "{never}timeouts, cut-off operations or those with an unknown end reach into the {what} of {label}; {advice}"
+    )
 }
 
 /// Why a mean may not be compared: some operations were cut off or never began; `label` is the contender's.

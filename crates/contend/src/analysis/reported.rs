@@ -3,6 +3,7 @@
 
 use crate::analysis::Findings;
 use crate::analysis::cell::Cell;
+use crate::analysis::responses::Responses;
 use crate::outcome::mark::{Mark, is_disturbed};
 use crate::record::model::{ServerInfo, Trial};
 use crate::record::seal::{self, Unsealed};
@@ -199,11 +200,15 @@ pub fn missing(findings: &Findings<'_>) -> usize {
 pub struct RanAgain<'r> {
     pub slot: Slot,
     pub marks: &'r [Mark],
+    /// What a service answered in it.
+    pub responses: Responses,
 }
 
 /// All of them, in their order.
 pub fn ran_again<'r>(findings: &Findings<'r>) -> Vec<RanAgain<'r>> {
-    findings.again.iter().map(|trial| RanAgain { slot: trial.slot, marks: &trial.marks }).collect()
+    let of =
+        |trial: &'r Trial| RanAgain { slot: trial.slot, marks: &trial.marks, responses: Responses::of_trials([trial]) };
+    findings.again.iter().map(of).collect()
 }
 
 /// Number of rounds, each under one condition, that ran again; and of all.

@@ -4,7 +4,9 @@
 use crate::analysis::cell::Cell;
 use crate::analysis::estimate::Estimator;
 use crate::analysis::metric::plain;
+use crate::analysis::tally::Counts;
 use crate::analysis::trial::TrialRow;
+use crate::outcome::Outcome;
 use crate::record::model::Trial;
 use crate::stats::precision::Bytes;
 use std::collections::{BTreeMap, BTreeSet};
@@ -35,6 +37,8 @@ const BEYOND_WRITTEN: f64 = 0.5;
 const BEYOND_CHANCE: f64 = 3.0;
 /// Beyond this share, answers of a kind that the other service never gives are a difference.
 const BEYOND_NEVER: f64 = 0.01;
+/// Ends of operations that a service answered with an error, or did not answer.
+const FAILED: [Outcome; 3] = [Outcome::Rejected, Outcome::Conflict, Outcome::Unknown];
 /// Fewest answers of such a kind.
 const NEW_MIN: f64 = 5.0;
 /// A service with at most this share of answers of a kind never gives such answers.
@@ -386,6 +390,15 @@ fn of_lengths(requests: [&Request; 2], written: Option<[u64; 2]>) -> Option<(Str
         && much_shorter([short, long].map(Request::median_bytes))
         && much_shorter([short, long].map(Request::mean_bytes));
     differ.then(|| ("is the median of the bodies".to_string(), medians.map(|bytes| Bytes(bytes as u64).to_string())))
+}
+
+/// Shares of the operations that failed other than by a timeout, if they differ. A service that answers with an error at once
+/// what takes the other one long would be the faster one.
+pub fn failed(of: &[Counts; 2], margin: f64) -> Option<[String; 2]> {
+    let failed = |of: &Counts| FAILED.iter().map(|outcome| of.outcome(*outcome)).sum::<u64>();
+    let all = of.each_ref().map(|of| failed(of) + of.outcome(Outcome::Committed));
+    let are = [0, 1].map(|side| failed(&of[side]) as f64 / all[side].max(1) as f64);
+    Shares { all: all.map(|all| all.max(1)), are }.differ(margin)
 }
 
 /// Shares of the answers of two services.

@@ -237,3 +237,19 @@ fn answers_are_summed_over_workers_and_shown() {
     assert_eq!(all.kinds(), "90.0 % 200 JSON, 10.0 % 204 empty");
     assert_eq!(request(&["3 3000 200 markup GET 0 0"]).kinds(), "200 HTML or XML");
 }
+
+#[test]
+fn errors_of_one_service_are_other_work() {
+    let of = |committed, failed| {
+        let mut counts = Counts::default();
+        counts.add(Outcome::Committed, committed);
+        counts.add(Outcome::Unknown, failed);
+        counts.add(Outcome::Timeout, 7);
+        counts
+    };
+    let failed = |base: (u64, u64), other: (u64, u64)| failed(&[of(base.0, base.1), of(other.0, other.1)], 0.005);
+    assert_eq!(failed((10_000, 0), (24_142, 1_128)), Some(["0 %", "4.46 %"].map(String::from)));
+    assert_eq!(failed((10_000, 0), (9_990, 10)), None, "few");
+    assert_eq!(failed((30, 0), (29, 1)), None, "one of few is chance");
+    assert_eq!(failed((960, 40), (9_550, 450)), None, "about as many");
+}

@@ -113,7 +113,8 @@ impl Invalid {
     fn meaning(self) -> Meaning {
         use Invalid::*;
         match self {
-            Prepare | NotStarted | NotReady | WorkerDied | ServerDied | Stalled | Protocol | Exhausted => Meaning::NONE,
+            NotStarted => Meaning { bias: Some(Bias::Up), ..Meaning::NONE },
+            Prepare | NotReady | WorkerDied | ServerDied | Stalled | Protocol | Exhausted => Meaning::NONE,
             Clock => Meaning { machine: true, ..Meaning::NONE },
             Settings | Samples | Accounts | Invariant | Commits | Answers | Control | LeftRunning | Processors => {
                 Meaning { work: true, ..Meaning::NONE }
@@ -161,6 +162,8 @@ impl Invalid {
 /// What the rounds without a reason are, compared with those that have it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bias {
+    /// It was there.
+    Up,
     Better,
     Slower,
 }

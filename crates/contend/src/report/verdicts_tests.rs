@@ -202,6 +202,16 @@ fn rounds_that_are_lost_by_what_is_compared_leave_no_verdict() {
 }
 
 #[test]
+fn a_service_that_was_down_in_some_rounds_has_no_verdict() {
+    let (_dir, mut record) = sound();
+    trials(&mut record, 0).take(1).for_each(|trial| trial.invalid = vec![Invalid::NotStarted.because("")]);
+    assert_eq!(why(&Findings::new(&record), 0, "throughput_ops_per_s"), "", "what contend starts");
+    record.run.study.contenders.iter_mut().for_each(|contender| contender.resolved.service = true);
+    let why = why(&Findings::new(&record), 0, "throughput_ops_per_s");
+    assert!(why.starts_with("in 1 of 6 rounds WAL/FULL could not be reached"), "{why}");
+}
+
+#[test]
 fn refusing_the_slowest_makes_no_quantile_comparable() {
     let (_dir, mut record) = record(&Story { invalid: vec![], deferred_conflicts: 0.07, ..Story::default() });
     record.run.study.margin = 0.2;

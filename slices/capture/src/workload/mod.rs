@@ -56,8 +56,9 @@ use self::tried::{Difference, Found};
 use self::unmet::Unmet;
 use crate::alike::folded;
 use crate::literal::{text, wrapped};
+use crate::loops::unrolled;
 use crate::manifest::{Content, Manifest, Values};
-use crate::program::{Began, End, Executed, Step, Transaction, sequence};
+use crate::program::{Began, End, Executed, Step};
 use crate::sql::{Does, Shape, Token, tokens};
 use crate::summary::Known;
 use crate::trace::{Call, Trace, Value};
@@ -259,9 +260,10 @@ impl<'k> Writer<'k> {
     /// A transaction with its steps. Arguments that have equal values in every execution become one.
     fn transaction(&self, kind: &Kind, keeps: bool) -> Draft {
         let group = &kind.group;
+        let (flat, executed) = unrolled(group, &self.known.transactions, (&self.known.trace, &self.known.shapes));
         let mut draft = Draft { text: format!("\n[transaction.{}]\n", kind.name), ..Draft::default() };
         line(&mut draft.text, "kind", if group.writes { "\"write\"" } else { "\"read\"" });
-        let holds_ns = group.holds_ns();
+        let holds_ns = flat.holds_ns();
         // A statement that is read slowly holds its lock until its last row.
         let is_alone = group.began == Began::Alone && holds_ns.iter().all(|ns| *ns == 0);
         match (is_alone, group.writes) {
@@ -281,13 +283,6 @@ impl<'k> Writer<'k> {
                 group.transactions.len()
             ));
         }
-        let mut all: Vec<&Transaction> = group.transactions.iter().map(|&i| &self.known.transactions[i]).collect();
-        // Transactions that a lock cut short lack arguments.
-        if all.iter().any(|transaction| transaction.has_succeeded()) {
-            all.retain(|transaction| transaction.has_succeeded());
-        }
-        let executed = |transaction: &&Transaction| sequence(transaction, &self.known.trace, &self.known.shapes).0;
-        let executed: Vec<Vec<Executed>> = all.iter().map(executed).collect();
         let mut shared = Arguments::keeping(keeps);
         let mut steps = String::new();
         let mut savepoints = Savepoints::default();
@@ -296,7 +291,7 @@ impl<'k> Writer<'k> {
                 let _ = write!(steps, "\n[[transaction.{}.step]]\nhold = \"{HOLDS}*{}us\"\n", kind.name, ns / 1_000);
             }
         };
-        for (i, step) in group.steps.iter().enumerate() {
+        for (i, step) in flat.steps.iter().enumerate() {
             hold(&mut steps, holds_ns[i]);
             if self.known.shapes.all[step.shape].only_asks() {
                 continue;
@@ -305,11 +300,11 @@ impl<'k> Writer<'k> {
                 draft.found.extend(self.savepoint(kind, (i, step), &executed, (&mut savepoints, &mut steps)));
                 continue;
             }
-            let found = self.step(kind, (i, step), &executed, (&mut shared, &mut steps));
+            let found = self.step(&kind.name, (i, step), &executed, (&mut shared, &mut steps));
             draft.left_out.extend(found.failures().map(|sentence| format!("{}: {sentence}", kind.name)));
             draft.found.push(found);
         }
-        hold(&mut steps, holds_ns[group.steps.len()]);
+        hold(&mut steps, holds_ns[flat.steps.len()]);
         if !shared.generators.is_empty() {
             let _ = write!(draft.text, "\n[transaction.{}.args]\n", kind.name);
             for (name, generator) in &shared.generators {
@@ -342,13 +337,13 @@ impl<'k> Writer<'k> {
 
     fn step(
         &self,
-        kind: &Kind,
+        name: &str,
         (place, step): (usize, &Step),
         executed: &[Vec<Executed>],
         (shared, steps): (&mut Arguments<'k>, &mut String),
     ) -> Found {
         let known = self.known;
-        let repeats = kind.group.repeats(step);
+        let repeats = step.in_a_row();
         let here = executed.iter().filter_map(|steps| steps.get(place)).filter(|here| here.shape == step.shape);
         let calls: Vec<&Call> = here.flat_map(|here| &here.calls).map(|&i| &known.trace.calls[i]).collect();
         let sql = usual_text(&calls).unwrap_or_else(|| Rc::clone(&known.shapes.texts[step.shape]));
@@ -386,7 +381,7 @@ impl<'k> Writer<'k> {
         }
         let read = Read::of(self.content, shape, &all, &calls).filter(|_| shared.keeps && repeats == 1);
         let end = if read.is_some() { returning_mark(place) } else { String::new() };
-        write_step(steps, &kind.name, (&parts, &end), (repeats, &own));
+        write_step(steps, name, (&parts, &end), (repeats, &own));
         if let Some(read) = read {
             shared.reads.push((place, read));
             steps.push_str(&kept_mark(place));

@@ -84,20 +84,35 @@ pub struct Running {
 
 /// Waits for the end of all orphans. Many end with their parent, such as helpers whose pipe is closed.
 pub fn running(within: Duration) -> Running {
+    waited_for(within, running_now, one_ends)
+}
+
+/// The same, with a look for orphans and a wait for the end of one of them, which returns whether it saw one.
+fn waited_for(
+    within: Duration,
+    mut look: impl FnMut() -> BTreeSet<i32>,
+    one_ends: impl Fn(&BTreeSet<i32>) -> bool,
+) -> Running {
     let deadline = Instant::now() + within;
-    let mut last_end_ns = None;
-    loop {
-        let left = running_now();
-        if left.is_empty() || Instant::now() >= deadline {
-            return Running { left, last_end_ns };
-        }
-        let open = |pid: &i32| pidfd_open(Pid::from_raw(*pid)?, PidfdFlags::empty()).ok();
-        let processes: Vec<_> = left.iter().filter_map(open).collect();
-        let mut ends: Vec<_> = processes.iter().map(|process| PollFd::new(process, PollFlags::IN)).collect();
-        if poll(&mut ends, Some(&LOOK_AGAIN)).is_ok_and(|ended| ended > 0) {
-            last_end_ns = Some(monotonic_ns());
+    let (mut left, mut last_end_ns) = (look(), None);
+    while !left.is_empty() && Instant::now() < deadline {
+        let saw_end = one_ends(&left);
+        let at_ns = monotonic_ns();
+        let before = std::mem::replace(&mut left, look());
+        // One can also end between the wait and the look.
+        if saw_end || !before.is_subset(&left) {
+            last_end_ns = Some(if saw_end { at_ns } else { monotonic_ns() });
         }
     }
+    Running { left, last_end_ns }
+}
+
+/// Whether one of these processes ends before the next look.
+fn one_ends(left: &BTreeSet<i32>) -> bool {
+    let open = |pid: &i32| pidfd_open(Pid::from_raw(*pid)?, PidfdFlags::empty()).ok();
+    let processes: Vec<_> = left.iter().filter_map(open).collect();
+    let mut ends: Vec<_> = processes.iter().map(|process| PollFd::new(process, PollFlags::IN)).collect();
+    poll(&mut ends, Some(&LOOK_AGAIN)).is_ok_and(|ended| ended > 0)
 }
 
 fn running_now() -> BTreeSet<i32> {
@@ -183,6 +198,18 @@ fn refuse_foreign(foreign: &[String]) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_end_that_no_wait_saw_is_an_end() {
+        let hour = Duration::from_secs(3600);
+        for saw_end in [false, true] {
+            let mut looks = [vec![7, 8], vec![7], vec![]].map(BTreeSet::from_iter).into_iter();
+            let running = waited_for(hour, || looks.next().expect("no look after the last end"), |_| saw_end);
+            assert!(running.left.is_empty() && running.last_end_ns.is_some(), "{saw_end}");
+        }
+        assert_eq!(waited_for(hour, BTreeSet::new, |_| true).last_end_ns, None, "all had ended");
+        assert_eq!(waited_for(Duration::ZERO, || BTreeSet::from([7]), |_| false).left, BTreeSet::from([7]));
+    }
 
     #[test]
     fn a_process_that_may_not_be_killed_is_named() {
