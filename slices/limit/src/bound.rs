@@ -1,6 +1,7 @@
 //! Bounds that a rate must meet: `response_ns_p99<=50ms`, `failed<=0.1%`.
 
 use contend::analysis::metric::{self, Metric};
+use contend::study::spelling::canonical;
 use contend::units::duration_ns;
 use contend_stats::unit::Unit;
 use contend_stats::verdict::Direction;
@@ -15,7 +16,7 @@ pub const FAILED: &str = "failed<=0.1%";
 pub struct Bound {
     pub metric: Metric,
     pub most: f64,
-    /// The text as typed.
+    /// With the full name of the metric.
     pub text: String,
 }
 
@@ -75,11 +76,11 @@ pub fn read(text: &str) -> Result<Bound, String> {
 fn parsed(text: &str) -> Result<Bound, String> {
     let wrong = |why: &str| format!("`{text}`: {why}; write METRIC<=VALUE, such as {}", USUAL[0]);
     let (name, value) = text.split_once("<=").ok_or_else(|| wrong("there is no `<=`"))?;
-    let (name, value) = (name.trim(), value.trim());
-    let name = if name == "failed" { "failed_share" } else { name };
-    let metric = metric::listed(name)
+    let (name, value) = (canonical(name.trim()), value.trim());
+    let listed = metric::listed(if name == "failed" { "failed_share" } else { &name });
+    let metric = listed
         .filter(|metric| metric.direction == Direction::LowerIsBetter)
-        .ok_or_else(|| wrong(&format!("no metric has this name where less is better{}", quantile_of(name))))?;
+        .ok_or_else(|| wrong("no metric has this name where less is better (contend list metrics)"))?;
     let most = match metric.unit {
         Unit::Ns => duration_ns(value).map(|ns| ns as f64).map_err(|why| wrong(&why))?,
         Unit::Share => share(value).ok_or_else(|| wrong("it takes a share from 0% to 100%, such as 0.1%"))?,
@@ -88,14 +89,8 @@ fn parsed(text: &str) -> Result<Bound, String> {
     if most < 0.0 || (metric.unit == Unit::Ns && most == 0.0) {
         return Err(wrong("nothing can meet it"));
     }
-    Ok(Bound { metric, most, text: text.split_whitespace().collect() })
-}
-
-/// What the name of a quantile alone may mean.
-fn quantile_of(name: &str) -> String {
-    let measured = format!("response_ns_{name}");
-    let is_quantile = metric::listed(&measured).is_some_and(|metric| metric.quantile().is_some());
-    if is_quantile { format!(" (did you mean `{measured}`?)") } else { " (contend list metrics)".to_string() }
+    let value: String = value.split_whitespace().collect();
+    Ok(Bound { metric, most, text: format!("{name}<={value}") })
 }
 
 /// A share in percent, or as a fraction.
@@ -185,6 +180,7 @@ mod tests {
         };
         let texts = |all: &[&str]| Some(all.iter().map(|text| text.to_string()).collect::<Vec<_>>());
         assert_eq!(lower(&["response_ns_p99<=50ms"]), texts(&["response_ns_p95<=50ms", FAILED]));
+        assert_eq!(lower(&["p99.write <= 20 ms"]), lower(&["response_ns_p99.write<=20ms"]));
         assert_eq!(lower(&["response_ns_p99.write<=20ms"]), texts(&["response_ns_p95.write<=20ms", FAILED]));
         assert_eq!(
             lower(&["response_ns_p999<=1s", "service_ns_p99<=9ms"]),
@@ -212,8 +208,6 @@ mod tests {
             ("failed<=5", "such as 0.1%"),
             ("failed<=nan", "share"),
             ("failed<=-1%", "share"),
-            ("p99<=50ms", "did you mean `response_ns_p99`?"),
-            ("p99.write<=50ms", "did you mean `response_ns_p99.write`?"),
             ("p98<=50ms", "contend list metrics"),
             ("response_ns_p99<=0ms", "nothing can meet"),
         ] {

@@ -32,7 +32,7 @@ mod resolve;
 mod schedule;
 mod sentence;
 pub mod spec;
-mod spelling;
+pub mod spelling;
 pub mod until;
 mod vocabulary;
 pub mod with_setting;

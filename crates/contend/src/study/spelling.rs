@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use toml::Value;
 
 /// The name of a metric: `p99` is `response_ns_p99`, `p99.write` that of writes, `throughput` is `throughput_ops_per_s`.
-pub(super) fn canonical(name: &str) -> String {
+pub fn canonical(name: &str) -> String {
     let (stem, end) = name.split_once('.').map_or((name, String::new()), |(stem, kind)| (stem, format!(".{kind}")));
     let is_quantile = |digits: &str| !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
     match stem.strip_prefix('p') {
