@@ -121,7 +121,7 @@ fn a_service_that_is_not_there_is_an_error_before_any_probe() {
 fn booking(bookings: u32) -> Service {
     Service::prepared(
         &format!("seen, most = set(), {bookings}"),
-        "time.sleep(0.004)\n    with lock:\n      is_new = self.sent not in seen and len(seen) < most\n      \
+        "time.sleep(0.01)\n    with lock:\n      is_new = self.sent not in seen and len(seen) < most\n      \
          if is_new: seen.add(self.sent)\n    status, body = (201, b'{\"id\": 1}') if is_new else (409, b'{\"why\": \"it is taken\"}')",
     )
 }
@@ -165,7 +165,7 @@ fn each_probe_of_a_service_draws_values_that_no_other_has() {
 
 #[test]
 fn a_service_that_answers_otherwise_at_lower_rates_than_before_has_no_highest_rate() {
-    let (bench, service) = (Bench::new(), booking(1200));
+    let (bench, service) = (Bench::new(), booking(600));
     let said = booked(&bench, &service, ("{ unique = true }", "{\"at\": \"{now_ms}-{at}\"}"), &["--rounds", "1"]);
     assert_eq!(said.code, Some(1), "{said:?}");
     let one_line = said.out.split_whitespace().collect::<Vec<_>>().join(" ");

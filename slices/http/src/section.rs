@@ -172,7 +172,7 @@ fn lost(findings: &Findings<'_>, (condition, contender): (usize, usize)) -> Stri
         let (lost, all) = (cell.invalid.len(), cell.valid.len() + cell.invalid.len());
         return match lost {
             0 => String::new(),
-            _ => format!(" This is without {lost} of {}, which do not count.", counted(all, "trial")),
+            _ => format!(" (Without {lost} of {}, which do not count.)", counted(all, "trial")),
         };
     }
     let mut again = ran_again(findings);

@@ -257,6 +257,13 @@ impl Search {
         if self.most.is_some() { middle.round().clamp(low + 1.0, high - 1.0) } else { middle }
     }
 
+    /// Answers that changed above the highest rate that met the bounds may have changed at that rate, too: it is probed once more.
+    pub fn doubt_if(&mut self, differs: bool) {
+        if let Some(met) = self.met.last_mut().filter(|_| differs) {
+            met.twice = false;
+        }
+    }
+
     /// Adds the result of the last probe. The latest result for a rate counts.
     pub fn saw(&mut self, seen: ProbeResult, is_disturbed: bool) {
         self.tried += 1;

@@ -238,6 +238,31 @@ fn of_one_rate_two_equal_results_decide() {
 }
 
 #[test]
+fn a_rate_is_not_found_below_answers_that_changed_at_all_rates() {
+    let end = |changed_from: usize| {
+        let mut search = Search::below(1000.0, 5.0);
+        for n in 0.. {
+            match search.next() {
+                Next::Probe(_) if n >= changed_from => {
+                    search.saw(ProbeResult::Misses, false);
+                    search.doubt_if(true);
+                }
+                Next::Probe(rate) => {
+                    search.saw(if rate <= 900.0 { ProbeResult::Meets } else { ProbeResult::Misses }, false)
+                }
+                end => return (n, end),
+            }
+        }
+        unreachable!("a search ends")
+    };
+    let (probes, found) = end(usize::MAX);
+    assert!(matches!(found, Next::Found(rate) if rate <= 900.0), "{found:?}");
+    for changed_from in 0..probes {
+        assert!(!matches!(end(changed_from).1, Next::Found(_)), "from probe {changed_from} of {probes}");
+    }
+}
+
+#[test]
 fn what_does_not_count_is_tried_again_and_then_said() {
     let mut search = Search::below(1000.0, 5.0);
     let Next::Probe(rate) = search.next() else { panic!("a first probe") };

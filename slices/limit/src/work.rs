@@ -248,6 +248,7 @@ impl<'w> Work<'w> {
         }
         if let Some(search) = &mut self.search {
             search.saw(verdict.map_or(ProbeResult::NoValue, Verdict::seen), probe.disturbed);
+            search.doubt_if(probe.differs);
         }
         self.keep(arm, probe);
         false
