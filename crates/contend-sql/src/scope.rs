@@ -29,6 +29,8 @@ pub(crate) struct Scope<'a> {
     pub pick: Option<(&'a Expr<'a>, bool)>,
     /// The first such column that is not grouped, as in the statement.
     pub ungrouped: Option<&'a str>,
+    /// Number of its columns written, also in inner queries.
+    pub reads: u32,
 }
 
 /// A table or query in FROM.

@@ -305,6 +305,9 @@ pub(crate) fn integer_prefix(text: &str) -> i64 {
     }
 }
 
+/// Integers below are doubles, too.
+pub(crate) const EXACT: f64 = 9_007_199_254_740_992.0;
+
 /// A number in SQLite.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Number {

@@ -90,13 +90,24 @@ pub(crate) fn aggregate<'a>(tr: &mut Tr<'a>, name: &str, call: Call<'a>) -> R<Op
         Ok(())
     };
     // Arguments of a window function belong to the grouped query.
+    let reads = reads(tr);
     if windowed {
         write(tr)?
     } else {
         ungrouped(tr, write)?
     }
     tr.place.grouping = outer;
+    let (own, others) = self::reads(tr);
+    if !windowed && own == reads.0 && others > reads.1 && value.is_ok() {
+        return no(Id::Aggregates, token, "an aggregate of columns of an outer query only, to which it then belongs");
+    }
     value.map(Some)
+}
+
+/// Number of columns written of the innermost query, and of outer ones.
+fn reads(tr: &Tr) -> (u32, u32) {
+    let Some((own, others)) = tr.known.scopes.split_last() else { return (0, 0) };
+    (own.reads, others.iter().map(|scope| scope.reads).sum())
 }
 
 fn aggregate_here<'a>(tr: &mut Tr<'a>, name: &str, call: Call<'a>) -> R<Val> {

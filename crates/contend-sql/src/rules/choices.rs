@@ -7,7 +7,7 @@ use crate::rules::classes::class;
 use crate::rules::collations::said;
 use crate::rules::literals::bare;
 use crate::rules::{Id, compare, tagged};
-use crate::types::{Affinity, Strength, Ty, Val};
+use crate::types::{Affinity, Sides, Strength, Ty, Val};
 
 /// Writes an expression with several alternatives; if they have different types, again with tagged values.
 pub(crate) fn alternatives<'a>(tr: &mut Tr<'a>, write: impl Fn(&mut Tr<'a>, Option<Val>) -> R<Val>) -> R<Val> {
@@ -87,19 +87,53 @@ pub(crate) fn nullif<'a>(tr: &mut Tr<'a>, token: &str, one: &'a Expr<'a>, other:
     {
         // Values of different storage classes are never equal.
         tr.fire(Id::ClassComparison);
+        let is_kept = with_aggregates_of(tr, other)?;
         let value = tr.value(one, want)?;
+        tr.put(if is_kept { " END" } else { "" });
         return Ok(Val { affinity: Affinity::None, column: false, ..value });
     }
     tr.put("CASE WHEN ");
-    match [one, other].iter().any(|expr| tr.probe_value(expr).is_ok_and(|value| value.ty == Ty::Tagged)) {
-        true => tagged::same(tr, one, other)?,
-        false => drop(compare::compare(tr, one, Operator::Equals, other)?),
+    if [one, other].iter().any(|expr| tr.probe_value(expr).is_ok_and(|value| value.ty == Ty::Tagged)) {
+        tagged::same(tr, one, other)?;
+    } else if [one, other].iter().any(|expr| matches!(bare(expr), Expr::Variable(_))) {
+        same_as_bound(tr, one, other, want)?;
+    } else {
+        compare::compare(tr, one, Operator::Equals, other)?;
     }
     tr.put(" THEN NULL ELSE ");
     let mut value = tr.value(one, want)?;
     tr.put(" END");
     value.nullable = true;
     Ok(Val { affinity: Affinity::None, column: false, strength: Strength::Atom, ..value })
+}
+
+/// Begins a CASE that is always true and has the aggregates of a value that does not matter: without them, the query
+/// would have a row for each row of its tables. Returns whether there are any; otherwise it writes nothing.
+fn with_aggregates_of<'a>(tr: &mut Tr<'a>, expr: &'a Expr<'a>) -> R<bool> {
+    let (mark, aggregates) = (tr.mark(), tr.seen.aggregates);
+    tr.put("CASE WHEN (");
+    tr.value(expr, Ty::Any)?;
+    tr.put(") IS NULL OR TRUE THEN ");
+    let has_aggregates = tr.seen.aggregates > aggregates;
+    if !has_aggregates {
+        tr.back_to(mark);
+    }
+    Ok(has_aggregates)
+}
+
+/// Writes that two values are equal, of which one is a parameter. As no affinity converts its value, it must have the
+/// other one's type.
+fn same_as_bound<'a>(tr: &mut Tr<'a>, one: &'a Expr<'a>, other: &'a Expr<'a>, want: Ty) -> R<()> {
+    let start = tr.at();
+    let mut l = tr.value(one, want)?;
+    tr.enclose(start, &mut l, Strength::Operator);
+    let left_end = tr.at();
+    tr.put(" = ");
+    let right_start = tr.at();
+    let mut r = tr.value(other, want)?;
+    tr.enclose(right_start, &mut r, Strength::Operator);
+    let [l, r] = [l, r].map(|value| Val { affinity: Affinity::None, ..value });
+    compare::agree(tr, Sides { start, left_end, right_start, l, r }, false)
 }
 
 /// nullif() compares with the collation of its first argument that has one; unlike for `=`, a column has one. Returns
@@ -141,7 +175,7 @@ pub(crate) fn branch<'a>(tr: &mut Tr<'a>, expr: &'a Expr<'a>, want: Ty, so_far: 
 /// The type of a value that is one of two.
 pub(crate) fn unify(one: Val, other: Val) -> R<Val> {
     let ty = match (one.ty, other.ty) {
-        (a, b) if a == b => a,
+        (a, b) if a == b && a != Ty::Param => a,
         (Ty::Null, known) | (known, Ty::Null) => known,
         (Ty::Param, _) | (_, Ty::Param) => {
             return no(

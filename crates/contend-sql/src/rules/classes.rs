@@ -9,7 +9,7 @@ use crate::types::{Affinity, Ty, Val, number_in_text};
 
 /// A comparison in which no affinity applies: the storage classes decide it, unless one side is NULL.
 pub(crate) fn compare_classes<'a>(tr: &mut Tr<'a>, left: &'a Expr<'a>, op: Operator, right: &'a Expr<'a>) -> R<Val> {
-    let start = tr.at();
+    let (start, aggregates) = (tr.at(), tr.seen.aggregates);
     let l = tr.value(left, Ty::Any)?;
     let left_text = tr.out.sql.split_off(start);
     let r = tr.value(right, Ty::Any)?;
@@ -33,15 +33,17 @@ pub(crate) fn compare_classes<'a>(tr: &mut Tr<'a>, left: &'a Expr<'a>, op: Opera
     };
     let word = if answer { "TRUE" } else { "FALSE" };
     let is = matches!(op, Operator::Is | Operator::IsNot);
+    // Without its aggregates, the query would have a row for each row of its tables.
+    let is_aggregate = tr.seen.aggregates > aggregates;
     let tests: Vec<String> = [(l, &left_text), (r, &right_text)]
         .iter()
-        .filter(|(value, _)| value.nullable)
+        .filter(|(value, _)| value.nullable || is_aggregate)
         .map(|(_, text)| format!("({text}) IS {}NULL", if is { "" } else { "NOT " }))
         .collect();
     match (is, tests.len()) {
         (false, 0) => tr.put(word),
         (false, _) => tr.put(&format!("CASE WHEN {} THEN {word} END", tests.join(" AND "))),
-        // IS with two values that are both NULL.
+        // IS with two values that may both be NULL.
         (true, 2) => {
             let both = if op == Operator::Is { "" } else { "NOT " };
             tr.put(&format!("({both}({}))", tests.join(" AND ")));

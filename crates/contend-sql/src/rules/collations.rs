@@ -6,12 +6,12 @@
 
 use crate::catalogue;
 use crate::emit::Tr;
-use crate::parse::tree::{Expr, Literal, Operator, UnaryOperator};
+use crate::parse::tree::{Expr, Operator, UnaryOperator};
 use crate::refuse::{R, no};
 use crate::rules::Id;
 use crate::rules::compare::{FOLD_MARIADB, FOLD_POSTGRES};
-use crate::rules::literals::{bare, parts};
-use crate::types::{Collation, Number, Ty, Val, number_literal};
+use crate::rules::literals::{is_false, parts};
+use crate::types::{Collation, Ty, Val};
 
 /// Writes a value that has its collation from COLLATE.
 pub(crate) fn with_collation<'a>(tr: &mut Tr<'a>, inner: &'a Expr<'a>, name: &str) -> R<Val> {
@@ -39,7 +39,7 @@ pub(crate) fn said<'a>(expr: &Expr<'a>) -> Option<Said<'a>> {
             Expr::Collate(_, _) if unclear => return Some(Said::Unclear),
             Expr::Collate(_, name) => return Some(Said::By(name)),
             Expr::Parenthesized(inner) => unclear |= inner.len() > 1,
-            Expr::Binary(left, Operator::And, right) => unclear |= is_zero(left) || is_zero(right),
+            Expr::Binary(left, Operator::And, right) => unclear |= is_false(left) || is_false(right),
             Expr::InList { rhs, .. } => unclear |= rhs.unwrap_or_default().is_empty(),
             _ => {}
         }
@@ -47,11 +47,6 @@ pub(crate) fn said<'a>(expr: &Expr<'a>) -> Option<Said<'a>> {
         rest[from..].reverse();
     }
     None
-}
-
-/// A literal 0, with which SQLite treats a whole AND as false.
-fn is_zero(expr: &Expr) -> bool {
-    matches!(bare(expr), Expr::Literal(Literal::Numeric(text)) if number_literal(text) == Some(Number::Int(0)))
 }
 
 /// Gives an expression's value the collation that it has in SQLite.

@@ -59,6 +59,7 @@ pub(crate) fn write_column<'a>(tr: &mut Tr<'a>, found: &Found, qualified: bool) 
     push_name(&mut tr.out.sql, name);
     tr.seen.outer_reads += u32::from(outer);
     tr.seen.query_reads += u32::from(of_query);
+    tr.known.scopes[found.scope].reads += 1;
     note_column(tr, found);
     Ok(value)
 }

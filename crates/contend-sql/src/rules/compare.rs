@@ -6,7 +6,7 @@ use crate::parse::tree::{Expr, Literal, Operator};
 use crate::refuse::{R, no};
 use crate::rules::literals::{bare, literal_number};
 use crate::rules::{Id, classes, tagged};
-use crate::types::{Affinity, Collation, Number, Sides, Strength, Ty, Val, collation, number_in_text};
+use crate::types::{Affinity, Collation, EXACT, Number, Sides, Strength, Ty, Val, collation, number_in_text};
 
 /// Lower case for ASCII letters only, as for SQLite's LIKE and NOCASE. PostgreSQL's lower() does this under "C".
 /// MariaDB's LOWER() changes other letters too; in the character set tis620 (Thai, one byte per character) it changes
@@ -174,7 +174,7 @@ pub(crate) fn agree(tr: &mut Tr, mut sides: Sides, order: bool) -> R<()> {
         (Ty::Null, _) | (_, Ty::Null) => {}
         (Ty::Bool, Ty::Bool) => {}
         (Ty::Tagged, _) | (_, Ty::Tagged) => tagged::agree(tr, &sides)?,
-        (Ty::Bool, t) if t.numeric() || t == Ty::Param => {
+        (Ty::Bool, t) if t.numeric() => {
             tr.fire(Id::Booleans);
             if tr.postgres {
                 around_left(tr, &mut sides, "(", ")::int");
@@ -225,9 +225,6 @@ pub(crate) fn agree(tr: &mut Tr, mut sides: Sides, order: bool) -> R<()> {
     }
     Ok(())
 }
-
-/// Integers below are doubles, too.
-pub(crate) const EXACT: f64 = 9_007_199_254_740_992.0;
 
 /// Compares an integer or a number of a NUMERIC column with a real as SQLite does. The server would make a double of it,
 /// which is the same for integers below 2^53, and where the real is a literal below.
@@ -422,9 +419,8 @@ pub(crate) fn null_test<'a>(tr: &mut Tr<'a>, inner: &'a Expr<'a>, test: &str) ->
 
 /// Whether a server compares the two types as SQLite does.
 pub(crate) fn alike(one: Ty, other: Ty) -> bool {
-    let unknown = |t| matches!(t, Ty::Null | Ty::Param);
     if one == Ty::Tagged || other == Ty::Tagged {
         return false;
     }
-    one == other && one != Ty::Any || one.numeric() && other.numeric() || unknown(one) || unknown(other)
+    one == other && one != Ty::Any || one.numeric() && other.numeric() || one == Ty::Null || other == Ty::Null
 }

@@ -5,7 +5,7 @@ use crate::names::push_text;
 use crate::parse::tree::{Expr, LikeOperator, Literal, Operator, Select, UnaryOperator};
 use crate::refuse::{R, no};
 use crate::rules::aggregates::Call;
-use crate::rules::literals::bare;
+use crate::rules::literals::{bare, has_aggregate, is_false};
 use crate::rules::{
     Id, aggregates, arithmetic, casts, choices, collations, columns, compare, functions, joins, json, json_paths, like,
     membership, tagged, upsert,
@@ -275,6 +275,9 @@ fn logical<'a>(tr: &mut Tr<'a>, left: &'a Expr<'a>, op: Operator, right: &'a Exp
     };
     let mut nullable = false;
     terms.push(first);
+    if op == Operator::And && terms.iter().any(|term| is_false(term)) && terms.iter().any(|term| has_aggregate(term)) {
+        return no(Id::Aggregates, "AND", "an aggregate next to what is never true: versions of SQLite leave it out");
+    }
     let others = if op == Operator::Or { terms.clone() } else { vec![] };
     let mut write = |tr: &mut Tr<'a>, term: &'a Expr<'a>| -> R<()> {
         let start = tr.at();

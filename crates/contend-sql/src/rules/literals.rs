@@ -1,6 +1,7 @@
-//! Syntactic properties of expressions: parentheses, numbers, signs.
+//! Syntactic properties of expressions: parentheses, numbers, signs, aggregates.
 
-use crate::parse::tree::{Expr, Literal, UnaryOperator};
+use crate::names::unquote;
+use crate::parse::tree::{Expr, Literal, Operator, ResultColumn, UnaryOperator};
 use crate::types::{Number, number_literal};
 
 /// Longest statement whose expressions are compared with each other, because comparing is recursive.
@@ -46,6 +47,51 @@ pub(crate) fn parts<'a, 'b>(expr: &'b Expr<'a>) -> Vec<&'b Expr<'a>> {
         Expr::Id(_) | Expr::Name(_) | Expr::Qualified(..) | Expr::DoublyQualified(..) => vec![],
         Expr::Literal(_) | Expr::Variable(_) => vec![],
     }
+}
+
+/// Whether an expression has an aggregate of its query.
+pub(crate) fn has_aggregate(expr: &Expr) -> bool {
+    const NAMES: [&str; 10] = [
+        "count",
+        "sum",
+        "total",
+        "avg",
+        "min",
+        "max",
+        "group_concat",
+        "string_agg",
+        "json_group_array",
+        "json_group_object",
+    ];
+    let mut rest = vec![expr];
+    while let Some(expr) = rest.pop() {
+        match expr {
+            Expr::FunctionCallStar { .. } => return true,
+            Expr::FunctionCall { name, .. } if NAMES.contains(&&*unquote(name.0).to_ascii_lowercase()) => return true,
+            _ => rest.extend(parts(expr)),
+        }
+    }
+    false
+}
+
+/// The same of a result.
+pub(crate) fn has_aggregates(result: &ResultColumn) -> bool {
+    matches!(result, ResultColumn::Expr(expr, _) if has_aggregate(expr))
+}
+
+/// Whether SQLite leaves out the other operand of an AND with this one, because it is false: 0, IN with an empty list,
+/// or an AND with one of these.
+pub(crate) fn is_false(expr: &Expr) -> bool {
+    let mut rest = vec![expr];
+    while let Some(expr) = rest.pop() {
+        match bare(expr) {
+            Expr::Literal(Literal::Numeric(text)) if number_literal(text) == Some(Number::Int(0)) => return true,
+            Expr::InList { not: false, rhs, .. } if rhs.unwrap_or_default().is_empty() => return true,
+            Expr::Binary(left, Operator::And, right) => rest.extend([left, right]),
+            _ => {}
+        }
+    }
+    false
 }
 
 /// The number, if the expression is a numeric literal with or without a sign.

@@ -7,13 +7,14 @@ use crate::parse::tree::{Expr, Literal, OneSelect, Operator, QualifiedName, Resu
 use crate::refuse::{R, no};
 use crate::rules::collations::said;
 use crate::rules::compare::{FOLD_MARIADB, FOLD_POSTGRES, adapts, alike};
-use crate::rules::literals::{bare, literal_number};
+use crate::rules::literals::{bare, has_aggregate, literal_number};
 use crate::rules::{Id, collations, compare, tagged};
 use crate::types::collation;
-use crate::types::{Affinity, Collation, Number, Strength, Ty, Val, number_in_text};
+use crate::types::{Affinity, Collation, EXACT, Number, Strength, Ty, Val, number_in_text};
 
 pub(crate) fn in_list<'a>(tr: &mut Tr<'a>, lhs: &'a Expr<'a>, not: bool, items: &'a [Expr<'a>]) -> R<Val> {
     if items.is_empty() {
+        keeps_rows(lhs)?;
         tr.fire(Id::EmptyIn);
         tr.put(if not { "TRUE" } else { "FALSE" });
         return Ok(Val::of(Ty::Bool).never_null());
@@ -69,6 +70,14 @@ pub(crate) fn in_list<'a>(tr: &mut Tr<'a>, lhs: &'a Expr<'a>, not: bool, items: 
     Ok(Val { nullable, ..Val::of(Ty::Bool).with(Strength::Comparison) })
 }
 
+/// Refuses an aggregate that would be left out with the operand of an empty IN: the query would have other rows.
+fn keeps_rows(lhs: &Expr) -> R<()> {
+    match has_aggregate(lhs) {
+        true => no(Id::EmptyIn, "IN", "an aggregate in nothing, which versions of SQLite leave out"),
+        false => Ok(()),
+    }
+}
+
 /// Refuses an integer and a real in IN, of which the server would make doubles, where that changes the integer.
 fn integer_with_real(tr: &mut Tr, (left, value): (Val, Val), item: &Expr) -> R<()> {
     if left.ty == value.ty || ![left.ty, value.ty].contains(&Ty::Real) {
@@ -76,8 +85,8 @@ fn integer_with_real(tr: &mut Tr, (left, value): (Val, Val), item: &Expr) -> R<(
     }
     tr.fire(Id::IntegerWithReal);
     let is_small = literal_number(item).is_some_and(|number| match number {
-        Number::Int(n) => (n as f64).abs() < compare::EXACT,
-        Number::Real(n) => n.abs() < compare::EXACT,
+        Number::Int(n) => (n as f64).abs() < EXACT,
+        Number::Real(n) => n.abs() < EXACT,
     });
     if tr.postgres && tr.input.options.pack && !(is_small || left.narrow || value.narrow) {
         return no(Id::IntegerWithReal, "IN", "integers in a list with reals; write comparisons with OR");
@@ -140,6 +149,7 @@ fn any_real<'a>(tr: &mut Tr<'a>, items: &'a [Expr<'a>], l: Val) -> R<bool> {
 pub(crate) fn in_select<'a>(tr: &mut Tr<'a>, lhs: &'a Expr<'a>, not: bool, select: &'a Select<'a>) -> R<Val> {
     let only = only_result(select);
     if only.is_some_and(|result| literal_number(result).is_some()) && is_never(select) {
+        keeps_rows(lhs)?;
         tr.fire(Id::EmptyIn);
         tr.probe_query(select)?;
         tr.put(if not { "TRUE" } else { "FALSE" });

@@ -133,8 +133,7 @@ fn integer<'a>(tr: &mut Tr<'a>, token: &str, conversion: &Conversion, expr: &'a 
     let start = tr.at();
     let value = tr.value(expr, Ty::Int)?;
     if value.ty == Ty::Null && conversion.width == 0 {
-        tr.out.sql.truncate(start);
-        tr.put("'0'");
+        tr.wrap(start, "CASE WHEN (", ") IS NULL THEN '0' END");
         return Ok(Padding::Done);
     }
     if value.ty != Ty::Int || conversion.precision.is_some() {

@@ -174,10 +174,7 @@ pub(crate) fn hex<'a>(tr: &mut Tr<'a>, one: &'a Expr<'a>) -> R<Val> {
                 if postgres { ("upper(encode(convert_to(", ", 'UTF8'), 'hex'))") } else { ("HEX(", ")") };
             tr.wrap(start, before, after);
         }
-        (Ty::Null, _) => {
-            tr.out.sql.truncate(start);
-            tr.put("''");
-        }
+        (Ty::Null, _) => tr.wrap(start, "CASE WHEN (", ") IS NULL THEN '' END"),
         (other, _) => return no(Id::Functions, "hex", format!("hex() of {}", other.word())),
     }
     if value.nullable {
@@ -272,7 +269,7 @@ pub(crate) fn quote<'a>(tr: &mut Tr<'a>, one: &'a Expr<'a>) -> R<Val> {
 }
 
 pub(crate) fn type_of<'a>(tr: &mut Tr<'a>, one: &'a Expr<'a>) -> R<Val> {
-    let start = tr.at();
+    let (start, aggregates) = (tr.at(), tr.seen.aggregates);
     let value = tr.value(one, Ty::Any)?;
     if value.ty == Ty::Number {
         tr.fire(Id::NumericColumns);
@@ -297,7 +294,8 @@ pub(crate) fn type_of<'a>(tr: &mut Tr<'a>, one: &'a Expr<'a>) -> R<Val> {
         other => return no(Id::Functions, "typeof", format!("typeof() of {}", other.word())),
     };
     tr.fire(Id::DeclaredTypes);
-    if value.nullable && value.ty != Ty::Null {
+    // Without its aggregates, the query would have a row for each row of its tables.
+    if value.nullable && value.ty != Ty::Null || tr.seen.aggregates > aggregates {
         tr.wrap(start, "CASE WHEN (", &format!(") IS NULL THEN 'null' ELSE '{word}' END"));
     } else {
         tr.out.sql.truncate(start);

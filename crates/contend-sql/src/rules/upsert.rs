@@ -8,7 +8,7 @@ use crate::parse::tree::{Expr, Literal, OneSelect, ResolveType, ResultColumn, Se
 use crate::refuse::{R, no};
 use crate::rules::changes::source;
 use crate::rules::compare::FOLD_POSTGRES;
-use crate::rules::literals::bare;
+use crate::rules::literals::{bare, has_aggregates};
 use crate::rules::{Id, assign, changes, keys};
 use crate::scope::Scope;
 use crate::types::{Collation, Strength, Ty, Val};
@@ -452,13 +452,15 @@ fn set_each<'a>(tr: &mut Tr<'a>, table: &'a Table, names: &[usize], select: &'a 
     tr.fire(Id::RowValues);
     let plainly = match &select.body.select {
         OneSelect::Select { distinctness: None, columns, group_by: None, having: None, .. } => {
-            columns.len() == names.len() && columns.iter().all(|column| matches!(column, ResultColumn::Expr(..)))
+            columns.len() == names.len()
+                && columns.iter().all(|column| matches!(column, ResultColumn::Expr(..)))
+                && columns.windows(2).all(|pair| has_aggregates(&pair[0]) == has_aggregates(&pair[1]))
         }
         _ => false,
     };
     // Of several rows, each query could take another.
     if !plainly || select.limit.is_some() || select.with.is_some() || select.body.compounds.is_some() {
-        return no(Id::RowValues, "SET", "a row of columns set from a query with LIMIT, groups or `*`");
+        return no(Id::RowValues, "SET", "a row of columns set from a query with LIMIT, groups, aggregates or `*`");
     }
     for (only, position) in names.iter().enumerate() {
         if !std::mem::take(&mut first) {
