@@ -232,7 +232,10 @@ impl<'a> Tr<'a> {
     }
 
     pub(crate) fn name(&mut self, name: &str) -> R<()> {
-        if self.is_long(name) || name.is_empty() {
+        if name.is_empty() {
+            return no(Id::Names, name, "the server takes no empty name");
+        }
+        if self.is_long(name) {
             return no(Id::Names, name, "the server has no room for a name of this length");
         }
         if self.postgres && name.starts_with("pg_") {
@@ -341,8 +344,19 @@ impl<'a> Tr<'a> {
     /// Writes a placeholder for a parameter in a place of type `ty`; the result has that type.
     pub(crate) fn placeholder(&mut self, name: &str, ty: Ty) -> R<Val> {
         let number = self.parameter_number(name)?;
-        // Next to reals, an integer stays one.
-        let ty = if ty == Ty::Real && self.bound(name) == Some(Ty::Int) { Ty::Int } else { ty };
+        let ty = match (ty, self.bound(name)) {
+            // Next to reals an integer stays one, and a real next to numbers of either type.
+            (Ty::Real, Some(Ty::Int)) => Ty::Int,
+            (Ty::Number, Some(Ty::Real)) => Ty::Real,
+            (Ty::Tagged, _) => Ty::Any,
+            (ty, _) => ty,
+        };
+        if ty == Ty::Number {
+            // Among decimal numbers, a real without a fraction would become an integer.
+            let value = self.typed_placeholder(name, Ty::Int, Slot { number, ty: Ty::Int, converted: false })?;
+            self.either("::numeric", "");
+            return Ok(Val { ty, ..value });
+        }
         self.typed_placeholder(name, ty, Slot { number, ty, converted: false })
     }
 

@@ -358,8 +358,9 @@ BEGIN
   DECLARE whole BOOLEAN DEFAULT LEFT(x, 1) = 'i' AND LEFT(y, 1) = 'i';
   DECLARE m, n DECIMAL(60);
   IF x IS NULL OR y IS NULL THEN RETURN NULL; END IF;
-  SET m = contend_sql.tagged_integer(x);
-  SET n = contend_sql.tagged_integer(y);
+  -- % reads the digits at the beginning of a text that is a real.
+  SET m = contend_sql.tagged_integer(a);
+  SET n = contend_sql.tagged_integer(b);
   IF op = '%' THEN
     IF n = 0 THEN RETURN NULL; END IF;
     RETURN IF(whole, CONCAT('i', CAST(m MOD n AS CHAR)), CONCAT('r', CAST(CAST(m MOD n AS DOUBLE) AS CHAR)));

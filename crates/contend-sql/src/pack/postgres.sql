@@ -360,8 +360,9 @@ DECLARE
   n numeric;
 BEGIN
   IF op = '%' THEN
-    m := contend_sql.tagged_integer(x);
-    n := contend_sql.tagged_integer(y);
+    -- It reads the digits at the beginning of a text that is a real.
+    m := contend_sql.tagged_integer(a);
+    n := contend_sql.tagged_integer(b);
     RETURN CASE WHEN n = 0 THEN NULL WHEN left(x, 1) = 'i' AND left(y, 1) = 'i' THEN 'i' || mod(m, n) ELSE 'r' || mod(m, n)::float8 END;
   ELSIF op = '/' AND q = 0 THEN
     RETURN NULL;

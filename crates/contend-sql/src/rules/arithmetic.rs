@@ -8,7 +8,7 @@ use crate::reals::{has_17_digits, sure_text};
 use crate::refuse::{R, no};
 use crate::rules::literals::{bare, literal_number};
 use crate::rules::{Id, tagged};
-use crate::types::{Affinity, Number, Sides, Strength, Ty, Val, number_in_text};
+use crate::types::{Affinity, EXACT, Number, Sides, Strength, Ty, Val, integer_prefix, number_in_text};
 
 /// Most operators in a chain: SQLite's limit on the depth of an expression.
 const CHAIN_MAX: usize = 1_000;
@@ -79,15 +79,21 @@ fn number_operand<'a>(tr: &mut Tr<'a>, expr: &'a Expr<'a>, want: Ty, texts: bool
             None => Ok(tr.number(Number::Int(0))),
         };
     }
-    let start = tr.at();
+    let (start, slots) = (tr.at(), tr.out.slots.len());
     let mut value = tr.value(expr, want)?;
     match value.ty {
+        // To MariaDB, a bound NULL in arithmetic is a real.
+        Ty::Int if !tr.postgres && tr.out.slots.len() > slots => {
+            tr.wrap(start, "CAST(", " AS SIGNED)");
+            value.strength = Strength::Atom;
+        }
         Ty::Int | Ty::Real => {}
         Ty::Null => {
-            if tr.postgres {
-                // An operator whose operands are all NULL has no type.
-                tr.enclose(start, &mut value, Strength::Atom);
-                tr.put("::bigint");
+            // PostgreSQL has no type for an operator whose operands are all NULL, and MariaDB has reals.
+            tr.enclose(start, &mut value, Strength::Atom);
+            match tr.postgres {
+                true => tr.put("::bigint"),
+                false => tr.wrap(start, "CAST(", " AS SIGNED)"),
             }
         }
         Ty::Text if texts && value.digits => {
@@ -165,12 +171,29 @@ pub(crate) fn arithmetic<'a>(
         },
         _ => hint,
     };
-    let mut value = arithmetic_operand(tr, first, first_hint)?;
+    let mut value = factor(tr, (steps.last().map_or(op, |step| step.0), first), first_hint)?;
     while let Some(step) = steps.pop() {
         tr.enclose(start, &mut value, Strength::Atom);
         value = arithmetic_step(tr, start, value, step, hint)?;
     }
     Ok(value)
+}
+
+/// Writes an operand of an operator. `%` reads the digits at the beginning of a text that is a real, and is a real.
+fn factor<'a>(tr: &mut Tr<'a>, (op, expr): (Operator, &'a Expr<'a>), want: Ty) -> R<Val> {
+    let Expr::Literal(Literal::String(text)) = bare(expr) else { return arithmetic_operand(tr, expr, want) };
+    let text = plain(text);
+    match (op, number_in_text(&text)) {
+        (Operator::Modulus, Some(Number::Real(_))) => {
+            let digits = integer_prefix(&text) as f64;
+            if digits.abs() >= EXACT {
+                return no(Id::TextAsNumber, "", "% of a text with more than 15 digits");
+            }
+            tr.fire(Id::TextAsNumber);
+            Ok(tr.number(Number::Real(digits)))
+        }
+        _ => arithmetic_operand(tr, expr, want),
+    }
 }
 
 /// Writes an operator and its right operand, after the left one, which begins at `start`.
@@ -196,7 +219,7 @@ fn arithmetic_step<'a>(
     };
     tr.put(symbol);
     let right_start = tr.at();
-    let r = arithmetic_operand(tr, right, right_hint)?;
+    let r = factor(tr, (op, right), right_hint)?;
     let several = |value: Val| matches!(value.ty, Ty::Tagged | Ty::Number);
     if several(l) || several(r) {
         return tagged::arithmetic(tr, op, Sides { start, left_end, right_start, l, r });
@@ -226,11 +249,7 @@ fn arithmetic_step<'a>(
         tr.out.sql.insert_str(left_end, "::bigint");
         l.narrow = false;
     }
-    let ty = match (l.ty, r.ty) {
-        (Ty::Null, _) | (_, Ty::Null) => Ty::Int,
-        _ if real => Ty::Real,
-        _ => Ty::Int,
-    };
+    let ty = if real { Ty::Real } else { Ty::Int };
     let nullable = l.nullable || r.nullable || matches!(op, Operator::Divide | Operator::Modulus);
     Ok(Val { nullable, ..Val::of(ty).with(Strength::Operator) })
 }

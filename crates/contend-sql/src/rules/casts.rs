@@ -112,7 +112,7 @@ fn cast_operand<'a>(tr: &mut Tr<'a>, expr: &'a Expr<'a>, target: Ty) -> R<Val> {
     }
 }
 
-/// PostgreSQL treats an untyped NULL as text.
+/// PostgreSQL treats an untyped NULL as text, and MariaDB as a real in arithmetic.
 fn cast_null(tr: &mut Tr, start: usize, target: Ty, value: &mut Val) {
     let word = match target {
         Ty::Int => "::bigint",
@@ -120,10 +120,12 @@ fn cast_null(tr: &mut Tr, start: usize, target: Ty, value: &mut Val) {
         Ty::Number => "::numeric",
         _ => return,
     };
+    tr.enclose(start, value, Strength::Atom);
     if tr.postgres {
-        tr.enclose(start, value, Strength::Atom);
         tr.put(word);
         value.strength = Strength::Atom;
+    } else if target == Ty::Int {
+        tr.wrap(start, "CAST(", " AS SIGNED)");
     }
 }
 

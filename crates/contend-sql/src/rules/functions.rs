@@ -234,6 +234,10 @@ fn greatest<'a>(tr: &mut Tr<'a>, name: &str, args: &'a [Expr<'a>], want: Ty) -> 
         let before = format!("CASE WHEN {} THEN NULL ELSE ", tests.join(" OR "));
         tr.wrap(start, &before, " END");
     }
+    if !tr.postgres && nullable && value.ty == Ty::Int {
+        // With NULL alone as an argument, the largest is a real.
+        tr.wrap(start, "CAST(", " AS SIGNED)");
+    }
     Ok(Val { affinity: Affinity::None, column: false, nullable, strength: Strength::Atom, ..value })
 }
 
