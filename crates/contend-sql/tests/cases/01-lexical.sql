@@ -404,3 +404,25 @@ SELECT 1e999 - 1e999, 1e999 * 0.0;
 CREATE TABLE t (a TEXT);
 INSERT INTO t VALUES ('é' || char(0) || 'b'), ('ab'), (NULL), ('');
 SELECT a, length(a) FROM t;
+
+--! case 1r adversarial: A real bound next to a column of integers and reals stays a real
+CREATE TABLE t (id INTEGER PRIMARY KEY, i INTEGER, n NUMERIC, s TEXT);
+INSERT INTO t VALUES (1, 1, 1, NULL), (2, 2, 2.5, NULL), (3, NULL, NULL, NULL);
+--! params 7.0
+SELECT id, coalesce(n, ?1), ifnull(n, ?1), max(n, ?1), CASE WHEN i = 1 THEN ?1 ELSE n END, nullif(?1, n), coalesce(n, ?1) || '' FROM t;
+--! params 1.0
+SELECT id, nullif(?1, n), nullif(n, ?1) FROM t;
+--! params 7.0
+UPDATE t SET s = coalesce(n, ?) || '';
+--! params 7
+SELECT id, coalesce(n, ?1), s FROM t;
+
+--! case 1s adversarial: NULL bound in arithmetic makes no real of an integer next to it
+CREATE TABLE t (id INTEGER PRIMARY KEY, i INTEGER);
+INSERT INTO t VALUES (1, 1), (2, 2);
+--! params NULL
+SELECT id, coalesce(abs(?1), i), coalesce(?1 * 2, i), CASE WHEN id = 1 THEN -?1 ELSE i END, coalesce(?1 + 1, i), coalesce(-nullif(?1, i), i) FROM t;
+SELECT id, coalesce(abs(NULL), i), CASE WHEN id = 1 THEN -NULL ELSE i END, coalesce(NULL + 1, i) FROM t;
+SELECT abs(NULL) AS a FROM t UNION ALL SELECT i FROM t;
+--! params NULL, 2
+SELECT id, coalesce(max(?1, ?2), i), coalesce(-max(NULL, 1), i), coalesce(CAST(NULL AS INTEGER) + 1, i) FROM t;

@@ -782,3 +782,39 @@ SELECT 'a!' LIKE 'a!' ESCAPE '!';
 CREATE TABLE t (id INTEGER PRIMARY KEY);
 INSERT INTO t VALUES (1);
 SELECT CAST('~' AS TEXT) < id + 0, CAST('1' AS TEXT) = id + 0 FROM t;
+
+--! case 23r adversarial: An aggregate compared with a value of another class makes one row
+CREATE TABLE t (id INTEGER PRIMARY KEY, i INTEGER, s TEXT);
+INSERT INTO t VALUES (1, 1, 'a'), (2, 2, 'b'), (3, 3, '2');
+SELECT count(*) = '3', count(*) < '3', count(*) IS '3', count(*) IS NOT '3', count(*) BETWEEN '1' AND '5' FROM t;
+SELECT count(*) >= '3' FROM t WHERE id > 100;
+SELECT max(i) IS NOT lower('x') FROM t WHERE id > 100;
+SELECT CASE count(*) WHEN '3' THEN 'three' ELSE 'other' END FROM t;
+SELECT id, (SELECT count(*) > '2' FROM t AS u WHERE u.id > 100) FROM t;
+SELECT EXISTS (SELECT max(i) IS NOT lower('x') FROM t WHERE id > 100);
+--! params '3'
+SELECT count(*) >= lower(?) FROM t;
+CREATE TABLE u (a INTEGER);
+INSERT INTO u SELECT count(*) > 'x' FROM t;
+SELECT a FROM u;
+
+--! case 23s adversarial: Parameters of several types inside of functions
+CREATE TABLE t (id INTEGER PRIMARY KEY, i INTEGER, s TEXT);
+INSERT INTO t VALUES (1, 1, 'a'), (2, 2, 'b'), (3, NULL, '2');
+--! params x'61', '1.0'
+SELECT id, CASE i = 1 WHEN iif(1, ?, ?) THEN 1 ELSE 0 END FROM t;
+--! params '2', 1.0, 'A', 3
+SELECT id FROM t WHERE CAST(s AS INTEGER) IN (ifnull(?, ?), ifnull(?, ?));
+
+--! case 24r adversarial: Parameters among values of several kinds, in their order
+CREATE TABLE t (id INTEGER PRIMARY KEY, i INTEGER, s TEXT);
+INSERT INTO t VALUES (1, 1, 'a'), (2, 2, 'b'), (3, NULL, '2'), (4, NULL, '10'), (5, NULL, NULL);
+--! params '2.0'
+--! ordered
+SELECT id FROM t ORDER BY coalesce(ifnull(i, s), ?), id;
+--! params 5
+--! ordered
+SELECT id FROM t ORDER BY coalesce(ifnull(i, s), ?), id;
+--! params x'31'
+--! ordered
+SELECT id FROM t ORDER BY coalesce(ifnull(i, s), ?) DESC, id;

@@ -998,3 +998,49 @@ SELECT replace(a, ?1, ?2) FROM t;
 SELECT replace(a, ?1, ?2) FROM t;
 --! params 'b', NULL
 SELECT replace(a, ?1, ?2) FROM t;
+
+--! case 39r adversarial: % reads the digits at the beginning of a text that is a real
+CREATE TABLE t (id INTEGER PRIMARY KEY, i INTEGER);
+INSERT INTO t VALUES (1, 7), (2, 25), (3, NULL);
+SELECT id, i % '1e1', i % '2.5', '1e2' % i, i % '-7.9', i % '.5', 3.5 % '2e3', i % '10' FROM t;
+
+--! case 39s adversarial: % of texts next to integers
+CREATE TABLE t (id INTEGER PRIMARY KEY, i INTEGER, s TEXT);
+INSERT INTO t VALUES (1, 7, NULL), (2, NULL, '3e1'), (3, NULL, '2.5e1'), (4, NULL, '12x'), (5, NULL, 'x');
+SELECT id, coalesce(i, s) % 2, 7 % coalesce(i, s) FROM t;
+
+--! case 44q adversarial: nullif() of a bound value applies no affinity
+CREATE TABLE t (id INTEGER PRIMARY KEY, i INTEGER);
+INSERT INTO t VALUES (1, 1), (2, 2), (5, 5);
+--! params '5', 5
+SELECT id, nullif(i, ?1), nullif(i, ?2), nullif(?2, i), nullif(CAST(i AS TEXT), ?1) FROM t;
+--! params '5'
+DELETE FROM t WHERE nullif(id, ?) IS NULL;
+--! params '1'
+UPDATE t SET i = nullif(i, ?);
+
+--! case 44r adversarial: An aggregate whose value decides nothing makes one row
+CREATE TABLE t (id INTEGER PRIMARY KEY, i INTEGER, s TEXT);
+INSERT INTO t VALUES (1, 1, 'a'), (2, 2, 'b'), (3, 3, '2');
+SELECT nullif('x', count(*)) FROM t;
+SELECT nullif(5, max(s)) FROM t WHERE id > 100;
+SELECT hex(max(NULL)) FROM t;
+SELECT printf('%d', max(NULL)) FROM t;
+--! params 'x', '3'
+SELECT nullif(CAST(?1 AS TEXT), count(*)) FROM t WHERE ?2 = s;
+
+--! case 44s adversarial: NULL in arithmetic with reals, next to integers
+CREATE TABLE t (id INTEGER PRIMARY KEY, i INTEGER, r REAL);
+INSERT INTO t VALUES (1, 1, 0.5), (2, 2, 1.0);
+SELECT id, coalesce(NULL + r, i), coalesce(r * NULL, i) FROM t;
+
+--! case 50d adversarial: typeof() of an aggregate makes one row
+CREATE TABLE t (id INTEGER PRIMARY KEY, i INTEGER);
+INSERT INTO t VALUES (1, 1), (2, 2), (3, 3);
+CREATE TABLE u (a TEXT);
+INSERT INTO u SELECT typeof(count(*)) FROM t;
+INSERT INTO u SELECT typeof(total(i)) FROM t WHERE id > 100;
+SELECT typeof(count(i)), typeof(json_group_array(i)) FROM t;
+UPDATE t SET i = 9 WHERE EXISTS (SELECT typeof(count(*)) FROM u WHERE a = 'none');
+CREATE VIEW v AS SELECT typeof(count(*)) AS a FROM t;
+SELECT a FROM v;

@@ -691,3 +691,18 @@ INSERT INTO t VALUES ('x', 1, 1), ('y', 1, 2), ('z', 2, 3);
 SELECT name, max(a), max(a) + 1 FROM t;
 --! ordered
 SELECT name, max(a) FROM t GROUP BY g ORDER BY max(a) DESC;
+
+--! case 60t adversarial unmatched: An aggregate of an outer query's columns belongs to that query
+CREATE TABLE t (id INTEGER PRIMARY KEY, i INTEGER);
+INSERT INTO t VALUES (1, 1), (2, 2), (3, NULL);
+SELECT id, (SELECT max(i)) FROM t;
+
+--! case 60u adversarial unmatched: An aggregate next to what is never true
+CREATE TABLE t (id INTEGER PRIMARY KEY, i INTEGER);
+INSERT INTO t VALUES (1, 1), (2, 2), (3, NULL);
+SELECT count(*) AND 0 FROM t;
+
+--! case 64r adversarial unmatched: An aggregate searched in nothing
+CREATE TABLE t (id INTEGER PRIMARY KEY, i INTEGER);
+INSERT INTO t VALUES (1, 1), (2, 2), (3, NULL);
+SELECT count(*) IN () FROM t;

@@ -601,3 +601,9 @@ SELECT length(s), group_concat(id) FROM (SELECT id, a || 'x' AS s FROM o WHERE i
 CREATE TABLE t (id INTEGER PRIMARY KEY, n INTEGER);
 INSERT INTO t VALUES (1, 9223372036854775807), (2, -9223372036854775808);
 SELECT avg(n) FROM t;
+
+--! case 65r adversarial unmatched=MariaDB: A row of columns set from an aggregate and another value
+CREATE TABLE t (id INTEGER PRIMARY KEY, a INTEGER, b TEXT);
+INSERT INTO t VALUES (1, 1, 'a'), (2, 2, 'b');
+CREATE TABLE u (i INTEGER);
+UPDATE t SET (a, b) = (SELECT count(*), 'none' FROM u);
