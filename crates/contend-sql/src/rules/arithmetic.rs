@@ -67,17 +67,21 @@ pub(crate) fn arithmetic_operand<'a>(tr: &mut Tr<'a>, expr: &'a Expr<'a>, want: 
     number_operand(tr, expr, want, true)
 }
 
+/// Writes the number that SQLite reads from a text literal.
+fn literal_operand(tr: &mut Tr, text: &str) -> R<Val> {
+    tr.fire(Id::TextAsNumber);
+    match number_in_text(text) {
+        Some(number) => Ok(tr.number(number)),
+        None if text.trim_start().starts_with(|c: char| c.is_ascii_digit() || "+-.".contains(c)) => {
+            no(Id::TextAsNumber, "", "arithmetic on a text that begins like a number")
+        }
+        None => Ok(tr.number(Number::Int(0))),
+    }
+}
+
 fn number_operand<'a>(tr: &mut Tr<'a>, expr: &'a Expr<'a>, want: Ty, texts: bool) -> R<Val> {
     if let Expr::Literal(Literal::String(text)) = bare(expr) {
-        tr.fire(Id::TextAsNumber);
-        let text = plain(text);
-        return match number_in_text(&text) {
-            Some(number) => Ok(tr.number(number)),
-            None if text.trim_start().starts_with(|c: char| c.is_ascii_digit() || "+-.".contains(c)) => {
-                no(Id::TextAsNumber, "", "arithmetic on a text that begins like a number")
-            }
-            None => Ok(tr.number(Number::Int(0))),
-        };
+        return literal_operand(tr, &plain(text));
     }
     let (start, slots) = (tr.at(), tr.out.slots.len());
     let mut value = tr.value(expr, want)?;

@@ -14,10 +14,7 @@ use crate::types::{Affinity, Collation, EXACT, Number, Strength, Ty, Val, number
 
 pub(crate) fn in_list<'a>(tr: &mut Tr<'a>, lhs: &'a Expr<'a>, not: bool, items: &'a [Expr<'a>]) -> R<Val> {
     if items.is_empty() {
-        keeps_rows(lhs)?;
-        tr.fire(Id::EmptyIn);
-        tr.put(if not { "TRUE" } else { "FALSE" });
-        return Ok(Val::of(Ty::Bool).never_null());
+        return in_nothing(tr, lhs, not);
     }
     if let Expr::Parenthesized(row) = lhs
         && row.len() > 1
@@ -70,12 +67,14 @@ pub(crate) fn in_list<'a>(tr: &mut Tr<'a>, lhs: &'a Expr<'a>, not: bool, items: 
     Ok(Val { nullable, ..Val::of(Ty::Bool).with(Strength::Comparison) })
 }
 
-/// Refuses an aggregate that would be left out with the operand of an empty IN: the query would have other rows.
-fn keeps_rows(lhs: &Expr) -> R<()> {
-    match has_aggregate(lhs) {
-        true => no(Id::EmptyIn, "IN", "an aggregate in nothing, which versions of SQLite leave out"),
-        false => Ok(()),
+/// Writes an empty IN, without its operand. Without an aggregate in it, the query would have other rows.
+fn in_nothing(tr: &mut Tr, lhs: &Expr, not: bool) -> R<Val> {
+    if has_aggregate(lhs) {
+        return no(Id::EmptyIn, "IN", "an aggregate in nothing, which versions of SQLite leave out");
     }
+    tr.fire(Id::EmptyIn);
+    tr.put(if not { "TRUE" } else { "FALSE" });
+    Ok(Val::of(Ty::Bool).never_null())
 }
 
 /// Refuses an integer and a real in IN, of which the server would make doubles, where that changes the integer.
@@ -149,11 +148,8 @@ fn any_real<'a>(tr: &mut Tr<'a>, items: &'a [Expr<'a>], l: Val) -> R<bool> {
 pub(crate) fn in_select<'a>(tr: &mut Tr<'a>, lhs: &'a Expr<'a>, not: bool, select: &'a Select<'a>) -> R<Val> {
     let only = only_result(select);
     if only.is_some_and(|result| literal_number(result).is_some()) && is_never(select) {
-        keeps_rows(lhs)?;
-        tr.fire(Id::EmptyIn);
         tr.probe_query(select)?;
-        tr.put(if not { "TRUE" } else { "FALSE" });
-        return Ok(Val::of(Ty::Bool).never_null());
+        return in_nothing(tr, lhs, not);
     }
     let (mut folded, mut keyed) = (None, None);
     let one = [lhs];
