@@ -8,9 +8,11 @@ use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Loops have at least this many different numbers of rounds. Of the same statements once and twice a program can have two kinds
-/// of transactions.
+/// Loops have at least this many different numbers of rounds.
 const NUMBERS: usize = 3;
+/// Transactions with fewer rounds stay kinds of their own: of the same statements once and twice a program can have two kinds of
+/// transactions, and a mean of once and twice would be far from both.
+const ROUNDS_MIN: u64 = 3;
 
 /// Kinds that may be one.
 struct Family {
@@ -39,7 +41,8 @@ impl Family {
 pub fn joined(groups: Vec<Group>, found: &[Transaction], (trace, shapes): (&Trace, &Shapes)) -> Vec<Group> {
     let has_succeeded = |group: &Group| group.transactions.iter().any(|&i| found[i].has_succeeded());
     let mut folded: Vec<(usize, Folded)> = groups.iter().map(|group| fold(&group.shapes())).enumerate().collect();
-    folded.retain(|(at, _)| has_succeeded(&groups[*at]));
+    let goes_round = |folded: &Folded| folded.loops.iter().any(|(_, rounds)| *rounds >= ROUNDS_MIN);
+    folded.retain(|(at, folded)| goes_round(folded) && has_succeeded(&groups[*at]));
     // What one round alone does not show, those with several do.
     folded.sort_by_key(|(_, folded)| Reverse(folded.loops.len()));
     let mut families: BTreeMap<(Began, Vec<usize>), Vec<Family>> = BTreeMap::new();
@@ -71,8 +74,8 @@ pub struct Turns {
     /// Index of the first one, and their number.
     pub first: usize,
     pub statements: usize,
-    /// Rounds: the mean number, the fewest, the most.
-    pub mean: u64,
+    /// Rounds: the mean number to a tenth, the fewest, the most.
+    pub mean: f64,
     pub least: u64,
     pub most: u64,
 }
@@ -87,7 +90,7 @@ pub fn turns(group: &Group, found: &[Transaction], (trace, shapes): (&Trace, &Sh
     let turns = |(at, of): (usize, &Loop)| Turns {
         first: of.first,
         statements: of.steps,
-        mean: group.rounds(of).round() as u64,
+        mean: (group.rounds(of) * 10.0).round() / 10.0,
         least: rounds.iter().map(|rounds| rounds[at]).min().unwrap_or(0),
         most: rounds.iter().map(|rounds| rounds[at]).max().unwrap_or(0),
     };
@@ -112,7 +115,7 @@ pub fn unrolled(
     }
     let means: Vec<f64> = group.loops.iter().map(|of| group.rounds(of)).collect();
     let distance =
-        |rounds: &Vec<u64>| rounds.iter().zip(&means).map(|(n, mean)| (*n as f64 / mean).ln().abs()).sum::<f64>();
+        |rounds: &Vec<u64>| rounds.iter().zip(&means).map(|(n, mean)| (*n as f64 / mean - 1.0).abs()).sum::<f64>();
     let rounds = all.iter().map(|(steps, _)| group.rounds_of(steps));
     let rounds = rounds.min_by(|one, other| distance(one).total_cmp(&distance(other))).unwrap_or_default();
     all.retain(|(steps, _)| group.rounds_of(steps).iter().zip(&rounds).all(|(n, least)| n >= least));

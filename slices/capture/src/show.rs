@@ -260,7 +260,7 @@ fn statement(summary: &Summary, kind: &Kind, (at, period, times): (usize, usize,
     let ends = all().map(|one| one[0]).min().zip(all().map(|one| one[1]).max()).filter(|(least, most)| least < most);
     let in_turn = kind.loops.iter().find(|of| (of.first..of.first + of.statements).contains(&at));
     let in_a_row = match (in_turn, ends) {
-        (Some(of), _) => of_times(mean / of.mean.max(1)),
+        (Some(of), _) => of_times((*mean as f64 / of.mean).round() as u64),
         (None, Some((least, most))) => format!("{least} to {most} times ({mean} in the mean): "),
         (None, None) => of_times(*mean),
     };
