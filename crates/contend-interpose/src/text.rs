@@ -4,7 +4,7 @@
 use crate::format::{config, value};
 use crate::hash::{self, Sip};
 use crate::position::Position;
-use crate::token::{blank, first_word, token, tokens};
+use crate::token::{blank, first_word, negative, token, tokens};
 
 /// An output buffer. It counts bytes beyond its end.
 pub struct Sink<'b> {
@@ -190,6 +190,7 @@ fn stays(sql: &[u8]) -> bool {
 pub fn write(sql: &[u8], key: [u64; 2], hashed: bool, out: &mut Sink) {
     let hashed = hashed && !stays(sql);
     let (mut i, mut gap, mut place, mut position) = (0, false, Place::Begin, Position::default());
+    let mut before: &[u8] = b"";
     while i < sql.len() {
         let after = blank(sql, i);
         if after > i {
@@ -200,14 +201,14 @@ pub fn write(sql: &[u8], key: [u64; 2], hashed: bool, out: &mut Sink) {
             out.byte(b' ');
         }
         gap = false;
-        let (end, is_text) = token(sql, i);
+        let (end, is_text) = negative(sql, i, before).map_or_else(|| token(sql, i), |end| (end, true));
         let token = &sql[i..end];
         let is_value = is_text && !position.is_column(token, tokens(sql, end));
         match hashed && is_value && place != Place::Setting || place.hides(token) {
             true => stand_in(token, key, out),
             false => out.all(token),
         }
-        (i, place, position) = (end, place.after(token), position.after(token));
+        (i, place, position, before) = (end, place.after(token), position.after(token), token);
     }
 }
 
@@ -216,24 +217,30 @@ pub fn stand_in(literal: &[u8], key: [u64; 2], out: &mut Sink) {
     if literal == b"0" || literal == b"1" {
         return out.all(literal);
     }
+    // The sign of a number is part of its hash.
+    let (is_negative, digits) = match literal {
+        [b'-', rest @ ..] => (true, rest.trim_ascii_start()),
+        _ => (false, literal),
+    };
     let hash = match literal[0] {
         b'\'' => of_text(literal, key),
-        _ => decimal(literal).map_or_else(|| hash::bytes(key, literal), |bits| hash::number(key, value::INTEGER, bits)),
+        _ => decimal(is_negative, digits)
+            .map_or_else(|| hash::bytes(key, literal), |bits| hash::number(key, value::INTEGER, bits)),
     };
-    let digits = |out: &mut Sink, count: u32| {
+    let write_digits = |out: &mut Sink, count: u32| {
         (0..count).for_each(|i| out.byte(b"0123456789abcdef"[(hash >> (60 - 4 * i) & 15) as usize]));
     };
     let is_real =
-        literal[0] != b'\'' && !literal.starts_with(b"0x") && literal.iter().any(|b| matches!(b, b'.' | b'e' | b'E'));
+        literal[0] != b'\'' && !digits.starts_with(b"0x") && literal.iter().any(|b| matches!(b, b'.' | b'e' | b'E'));
     match literal[0] {
         b'\'' => {
             out.all(b"'#");
-            digits(out, 16);
+            write_digits(out, 16);
             out.byte(b'\'');
         }
         b'x' | b'X' => {
             out.all(b"x'");
-            digits(out, 16);
+            write_digits(out, 16);
             out.byte(b'\'');
         }
         _ => {
@@ -261,9 +268,10 @@ fn of_text(literal: &[u8], key: [u64; 2]) -> u64 {
 }
 
 /// The bits of a decimal integer; `None` for any other number.
-fn decimal(literal: &[u8]) -> Option<u64> {
+fn decimal(is_negative: bool, literal: &[u8]) -> Option<u64> {
     let is_whole = literal.len() <= 18 && literal.iter().all(u8::is_ascii_digit);
-    is_whole.then(|| literal.iter().fold(0, |number, digit| number * 10 + u64::from(digit - b'0')))
+    let number = || literal.iter().fold(0u64, |number, digit| number * 10 + u64::from(digit - b'0'));
+    is_whole.then(|| if is_negative { number().wrapping_neg() } else { number() })
 }
 
 /// The number that stands for an integer with this hash: 1 and 17 digits.
@@ -324,6 +332,19 @@ mod tests {
         assert_eq!(written("'Eve''s'", Some([1, 2])), format!("'#{text}'"));
         let number = stand_in_number(hash::number([1, 2], value::INTEGER, 4711));
         assert_eq!(written("4711", Some([1, 2])), number.to_string());
+        let number = stand_in_number(hash::number([1, 2], value::INTEGER, (-4711i64).cast_unsigned()));
+        for (sql, expected) in [
+            ("VALUES (-4711)", format!("VALUES ({number})")),
+            ("a = a + - 4711", format!("a = a + {number}")),
+            ("LIMIT -4711", format!("LIMIT {number}")),
+        ] {
+            assert_eq!(written(sql, Some([1, 2])), expected);
+        }
+        assert!(
+            written("SELECT a -4711, b-4711, (c) -4711, 1 -4711", Some([1, 2])).matches('-').count() == 4,
+            "operators"
+        );
+        assert_eq!(written("SELECT -4711, a -4711", None), "SELECT -4711, a -4711");
     }
 
     #[test]

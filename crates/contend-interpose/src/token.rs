@@ -30,6 +30,49 @@ pub(crate) fn token(sql: &[u8], at: usize) -> (usize, bool) {
     }
 }
 
+/// End of the number that a `-` at this offset belongs to; `None` if it is an operator. `before`: the token before it, empty at the
+/// beginning.
+pub fn negative(sql: &[u8], at: usize, before: &[u8]) -> Option<usize> {
+    /// Words after which a value can begin.
+    const WORDS: [&[u8]; 26] = [
+        b"select",
+        b"distinct",
+        b"all",
+        b"where",
+        b"and",
+        b"or",
+        b"not",
+        b"between",
+        b"like",
+        b"glob",
+        b"is",
+        b"case",
+        b"when",
+        b"then",
+        b"else",
+        b"limit",
+        b"offset",
+        b"by",
+        b"having",
+        b"on",
+        b"returning",
+        b"default",
+        b"escape",
+        b"div",
+        b"mod",
+        b"set",
+    ];
+    let is_value = match before.last() {
+        Some(b')' | b']' | b'\'' | b'"' | b'`' | b'?') => false,
+        Some(byte) if is_word(*byte) => WORDS.iter().any(|word| word.eq_ignore_ascii_case(before)),
+        _ => true,
+    };
+    let digits = (at + 1..sql.len()).find(|at| !sql[*at].is_ascii_whitespace())?;
+    let is_number =
+        sql[digits].is_ascii_digit() || sql[digits] == b'.' && sql.get(digits + 1).is_some_and(u8::is_ascii_digit);
+    (sql[at] == b'-' && is_value && is_number).then(|| number(sql, digits))
+}
+
 /// The first word of a statement in lower case, at most 16 bytes of it.
 pub fn first_word(sql: &[u8]) -> ([u8; 16], usize) {
     let (mut word, mut length, mut i) = ([0u8; 16], 0, 0);

@@ -310,11 +310,6 @@ impl Reader<'_> {
         match tokens {
             [Token::Literal(text)] => Some(literal(text, false)),
             [Token::Sign("+"), rest @ ..] => self.value(rest),
-            [Token::Sign("-"), Token::Literal(text)] => match literal(text, false) {
-                Value::Integer(number) => Some(Value::Integer(-number)),
-                Value::Real(number) => Some(Value::Real(-number)),
-                _ => None,
-            },
             [Token::Word(text)] if text.starts_with('\'') => Some(literal(text, false)),
             [Token::Word(text)] if text.starts_with('"') => {
                 let inner = without_quotes(text);

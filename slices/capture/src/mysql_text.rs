@@ -3,7 +3,7 @@
 
 use crate::token::{end_of, is_word, number, quoted, stand_for};
 use contend_interpose::position::Position;
-use contend_interpose::token::is_of_the_language;
+use contend_interpose::token::{is_of_the_language, negative};
 
 /// How the session writes literals (`sql_mode`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,7 +66,7 @@ pub fn written(sql: &[u8], mode: Mode, key: [u64; 2], is_full: bool) -> Vec<u8> 
             continue;
         }
         // Here `--` begins a comment only before white space.
-        let is_minus = matches!(piece, Piece::Plain(b"-")) && out.last() == Some(&b'-');
+        let is_minus = piece.raw().starts_with(b"-") && out.last() == Some(&b'-');
         if (gap && !out.is_empty()) || is_minus {
             out.push(b' ');
         }
@@ -215,6 +215,7 @@ impl Words {
 
 fn pieces(sql: &[u8], mode: Mode) -> Vec<Piece<'_>> {
     let (mut found, mut at, mut is_conditional) = (vec![], 0, false);
+    let mut before: &[u8] = b"";
     while at < sql.len() {
         let rest = &sql[at..];
         // The server executes what is in `/*! ... */`.
@@ -224,9 +225,14 @@ fn pieces(sql: &[u8], mode: Mode) -> Vec<Piece<'_>> {
         } else if is_conditional && rest.starts_with(b"*/") {
             is_conditional = false;
             (2, Piece::Blank)
+        } else if let Some(end) = negative(sql, at, before) {
+            (end - at, Piece::Other(&sql[at..end]))
         } else {
             piece(rest, mode)
         };
+        if !matches!(piece, Piece::Blank) {
+            before = &rest[..length];
+        }
         at += length;
         found.push(piece);
     }

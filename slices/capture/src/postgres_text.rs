@@ -3,7 +3,7 @@
 
 use crate::token::{end_of, is_word, number, quoted, stand_for};
 use contend_interpose::position::Position;
-use contend_interpose::token::is_of_the_language;
+use contend_interpose::token::{is_of_the_language, negative};
 
 /// A literal, as SQL writes it.
 enum Literal {
@@ -23,7 +23,7 @@ pub fn written(sql: &[u8], has_backslashes: bool, key: [u64; 2], is_full: bool) 
     let words = Words::of(sql, has_backslashes);
     let key = (if is_full { words.have_a_password() } else { !words.are_settings() }).then_some(key);
     let (mut out, mut at, mut gap) = (Vec::with_capacity(sql.len()), 0, false);
-    let (mut place, mut position) = (Place::Begin, Position::default());
+    let (mut place, mut position, mut before) = (Place::Begin, Position::default(), &b""[..]);
     while at < sql.len() {
         let rest = &sql[at..];
         let blank = blank(rest);
@@ -35,16 +35,21 @@ pub fn written(sql: &[u8], has_backslashes: bool, key: [u64; 2], is_full: bool) 
             out.push(b' ');
         }
         gap = false;
-        let (length, literal) = token(rest, has_backslashes);
+        let (length, literal) = match negative(sql, at, before) {
+            Some(end) => (end - at, Some(Literal::Other)),
+            None => token(rest, has_backslashes),
+        };
         let raw = &rest[..length];
-        at += length;
+        (at, before) = (at + length, raw);
         let is_value = literal.is_none() && place.is_value(raw);
         let is_column = position.is_column(raw, tokens(&sql[at..], has_backslashes));
         (place, position) = (place.after(raw), position.after(raw));
         match (literal, key) {
             (Some(Literal::Other), _) if is_column => out.extend_from_slice(raw),
             // No password is a number.
-            (Some(Literal::Other), _) if is_full && raw.iter().all(u8::is_ascii_digit) => out.extend_from_slice(raw),
+            (Some(Literal::Other), _) if is_full && raw.iter().all(|byte| b"-0123456789".contains(byte)) => {
+                out.extend_from_slice(raw)
+            }
             // The same text in quotes has the same stand-in.
             (None, Some(key)) if is_value => stand_for(&quoted(&plain(raw)), key, &mut out),
             (None, _) | (Some(Literal::Other), None) => out.extend_from_slice(raw),
@@ -391,7 +396,9 @@ mod tests {
         ] {
             assert_eq!(full(sql, false), sql, "it has no password");
         }
-        assert!(full("CREATE ROLE eve CONNECTION LIMIT 5 PASSWORD 'secret'", false).contains("LIMIT 5"));
+        for limit in ["LIMIT 5", "LIMIT -1"] {
+            assert!(full(&format!("CREATE ROLE eve CONNECTION {limit} PASSWORD 'secret'"), false).contains(limit));
+        }
     }
 
     #[test]
@@ -406,5 +413,11 @@ mod tests {
             assert_eq!(hashed(sql), sql);
         }
         assert_eq!(hashed("SET app.customer = Eve"), hashed("SET app.customer = 'eve'"));
+        let negative = hashed("UPDATE t SET a = a + -4711");
+        assert_eq!(negative, hashed("UPDATE t SET a = a + - 4711"));
+        assert!(
+            !negative.contains('-') && hashed("SELECT a -4711").contains(" -"),
+            "the sign of a value or an operator: {negative}"
+        );
     }
 }

@@ -289,6 +289,15 @@ pub fn literal(text: &str, is_hashed: bool) -> Value {
             Value::Text(Rc::from(inner.replace("''", "'").into_bytes()))
         }
         b'x' | b'X' => Value::Blob(Rc::from(blob(&text[1..]))),
+        b'-' => {
+            let digits = text[1..].trim_start();
+            match (format!("-{digits}").parse(), literal(digits, false)) {
+                (Ok(number), _) => Value::Integer(number),
+                (_, Value::Integer(number)) => Value::Integer(number.wrapping_neg()),
+                (_, Value::Real(number)) => Value::Real(-number),
+                (_, other) => other,
+            }
+        }
         _ if text.starts_with("0x") || text.starts_with("0X") => {
             Value::Integer(u64::from_str_radix(&text[2..], 16).unwrap_or(0).cast_signed())
         }
@@ -345,6 +354,14 @@ mod tests {
         let one = shape("SELECT a.b FROM t AS a WHERE x = 5 AND y IN ('a', 'b''c') -- why\n LIMIT ?");
         assert_eq!(one.text, "SELECT a.b FROM t AS a WHERE x = ? AND y IN (?, ...) LIMIT ?");
         assert_eq!(one, shape("SELECT a.b  FROM t AS a WHERE x=17 AND y IN (?1,?2,:n) LIMIT 3"));
+        for [positive, negative] in [
+            ["INSERT INTO t VALUES (5, 1.5)", "INSERT INTO t VALUES (-5, - 1.5)"],
+            ["UPDATE t SET a = a + 5 WHERE b = .5", "UPDATE t SET a=a+-5 WHERE b=-.5"],
+            ["SELECT 5 FROM t WHERE a IN (1, 2) LIMIT 5", "SELECT -5 FROM t WHERE a IN (1, -2, -3) LIMIT -1"],
+            ["SELECT a - 5, (b) - 5, ? - 5 FROM t", "SELECT a -17, (b)-17, ?-17 FROM t"],
+        ] {
+            assert_eq!(shape(positive), shape(negative));
+        }
         let insert = "INSERT INTO sale(a, b, c) VALUES (?, ..., datetime('now'))";
         assert_eq!(shape("INSERT INTO sale (a, b, c) VALUES (1, 2, datetime('now'))").text, insert);
         assert_eq!((one.does, one.tables), (Does::Read, vec!["t".to_string()]));
@@ -434,5 +451,7 @@ mod tests {
         assert_eq!(literal("'é", false), Value::Text(Rc::from("é".as_bytes())), "unfinished");
         assert_eq!(literal("x'0aFF'", false), Value::Blob(Rc::from([10, 255])));
         assert_eq!((literal("0x10", false), literal("1e3", false)), (Value::Integer(16), Value::Real(1000.0)));
+        assert_eq!((literal("- 0x10", false), literal("-1e3", false)), (Value::Integer(-16), Value::Real(-1000.0)));
+        assert_eq!(literal("-9223372036854775808", false), Value::Integer(i64::MIN));
     }
 }

@@ -9,7 +9,7 @@ use std::ops::Range;
 pub enum Token<'s> {
     /// Also the number of a column in `ORDER BY 2`.
     Word(&'s str),
-    /// A literal with its text.
+    /// A literal with its text, also with the sign of a negative number.
     Literal(&'s str),
     /// `?`, `?1`, `:name`, `@name`, `$name`.
     Parameter(&'s str),
@@ -45,6 +45,7 @@ pub fn is_word(byte: u8) -> bool {
 /// Splits a statement into tokens, without white space and comments.
 pub fn tokens<'s>(sql: &'s str) -> Vec<Token<'s>> {
     let (bytes, mut at, mut found, mut position) = (sql.as_bytes(), 0, vec![], Position::default());
+    let mut before: &[u8] = b"";
     while at < bytes.len() {
         let rest = &bytes[at..];
         let run = |from: usize, is: fn(u8) -> bool| from + rest[from..].iter().take_while(|b| is(**b)).count();
@@ -57,7 +58,9 @@ pub fn tokens<'s>(sql: &'s str) -> Vec<Token<'s>> {
             }
             (i + 1).min(rest.len())
         };
+        let negative = token::negative(bytes, at, before);
         let (length, make): (usize, fn(&'s str) -> Token<'s>) = match rest[0] {
+            b'-' if negative.is_some() => (negative.unwrap_or(at) - at, Token::Literal),
             byte if byte.is_ascii_whitespace() => (0, Token::Sign),
             b'-' if rest.starts_with(b"--") => {
                 at += until(b"\n");
@@ -97,7 +100,7 @@ pub fn tokens<'s>(sql: &'s str) -> Vec<Token<'s>> {
         at += length;
         let is_column = position.is_column(text.as_bytes(), token::tokens(bytes, at));
         found.push(if is_column { Token::Word(text) } else { make(text) });
-        position = position.after(text.as_bytes());
+        (position, before) = (position.after(text.as_bytes()), text.as_bytes());
     }
     found
 }
