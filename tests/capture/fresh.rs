@@ -73,3 +73,22 @@ fn values_are_those_of_columns_with_few_and_none_on_request() {
     assert!(!without.contains("weights"), "{without}");
     assert!(with.contains("rows_person = 100") && with.contains("CHECK (flag IN (1, 2, 3))"), "{with}");
 }
+
+#[test]
+fn a_column_whose_values_a_server_cannot_hold_leaves_the_servers_out() {
+    let bench = Bench::new();
+    let made = "CREATE TABLE item (id INTEGER PRIMARY KEY, price INT);
+        WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 60) INSERT INTO item SELECT i, i + 0.5 FROM n";
+    Connection::open(bench.path("shop.db")).and_then(|db| db.execute_batch(made)).expect("made");
+    let said = bench.contend(&["new", "--from", "shop.db"]).exits(0);
+    let why = "is not in the study: item.price gets reals, which a server's column of its declared type cannot hold";
+    assert!(
+        said.err.contains(&format!("PostgreSQL {why}")) && said.err.contains(&format!("MariaDB {why}")),
+        "{said:?}"
+    );
+    let study = std::fs::read_to_string(bench.path("shop/study.toml")).expect("written");
+    assert!(!study.contains("postgres") && !study.contains("mariadb"), "{study}");
+    std::fs::write(bench.path("no.db"), "no database at all").expect("written");
+    let said = bench.contend(&["new", "--from", "no.db"]).exits(2);
+    assert!(said.err.contains("cannot read no.db"), "{said:?}");
+}

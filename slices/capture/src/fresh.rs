@@ -29,8 +29,8 @@ const TABLES_MAX: usize = 6;
   contend run app --quick              SQLite or a server for these tables?
   contend new --from app.db --without-values   all texts and numbers made up
 
-The database is only read; a journal that a crash left is rolled back, as by any reader. Columns with at most 20 different values get these values and their shares, unless
---without-values is given. What the program does with its tables is not known: the transactions are a beginning to edit.
+The database is only read; a journal that a crash left is rolled back, as by any reader. Columns with at most 20 different texts or whole numbers get these values and
+their shares, unless --without-values is given. What the program does with its tables is not known: the transactions are a beginning to edit.
 If the program can be started here, `contend capture -- COMMAND` records the real ones.
 
 Exit status: 0 written, 2 usage or environment.")]
@@ -65,12 +65,12 @@ fn run(args: &NewArgs) -> Result<u8> {
         bail!("{} is a file; name a directory with --out", out.display());
     }
     let db = open(&args.from)?;
-    let content = look(&db, None)?;
+    let content = look(&db, None).with_context(|| format!("cannot read {}", args.from.display()))?;
     let tables = Tables::of(&content, Some(&db).filter(|_| !args.without_values));
     let mut left_out = vec![];
     let title = name.to_string_lossy();
     let workload = workload(&title, &tables, &mut left_out)?;
-    let servers = servers::of(&title, &workload, &mut left_out)?;
+    let servers = servers::of(&title, &workload, None, &mut left_out)?;
     fs::create_dir_all(&out).with_context(|| format!("cannot make {}", out.display()))?;
     for (file, text) in [("workload.toml", &wrapped(&workload)), ("study.toml", &study(&title, &servers))] {
         let path = out.join(file);
@@ -79,7 +79,7 @@ fn run(args: &NewArgs) -> Result<u8> {
     folded(&left_out).iter().for_each(|sentence| say(sentence));
     if !args.without_values {
         contend::tell!(
-            "contend: Columns with at most {CHOICES} different values have these values in workload.toml, and every record of it has \
+            "contend: Columns with at most {CHOICES} different texts or whole numbers have these values in workload.toml, and every record of it has \
              them too: --without-values leaves them out."
         );
     }

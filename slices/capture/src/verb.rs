@@ -190,7 +190,7 @@ fn show(args: &ShowArgs) -> Result<u8> {
     summary.keys = keys(&known);
     // It may have been edited since the capture.
     if let Ok(workload) = fs::read_to_string(args.dir.join("workload.toml"))
-        && let Err(why) = servers::of("capture", &workload, &mut summary.not_in_study)
+        && let Err(why) = servers::of("capture", &workload, None, &mut summary.not_in_study)
     {
         summary.not_in_study.push(format!("{why:#}"));
     }

@@ -190,7 +190,7 @@ mod tests {
     use anyhow::anyhow;
 
     fn engine_said() -> anyhow::Error {
-        anyhow::Error::from(EngineSaid { message: "file is not a database".to_string(), place: None })
+        anyhow::Error::from(EngineSaid { message: "file is not a database".to_string(), place: None, line: 0 })
             .context("opening it")
     }
 

@@ -4,6 +4,7 @@
 use super::file::TimeForm;
 use super::random::Hot;
 use super::words::{WORD_BYTES, Words};
+use contend_sql::ValueCounts;
 use contend_wire::literal::Value;
 
 /// Columns of a table, or arguments drawn together, each after those it refers to.
@@ -113,6 +114,36 @@ impl Fields {
 }
 
 impl Generator {
+    /// One value of each type that it draws, besides NULL. A reference has the type of the column that it refers to, and counts as
+    /// none.
+    pub fn types(&self) -> ValueCounts {
+        let one = |integers, reals, texts, blobs| ValueCounts { integers, reals, texts, blobs };
+        let of_value = |value: &Value| match value {
+            Value::Null => one(0, 0, 0, 0),
+            Value::Integer(_) => one(1, 0, 0, 0),
+            Value::Real(_) => one(0, 1, 0, 0),
+            Value::Text(_) | Value::TextRef(_) => one(0, 0, 1, 0),
+            Value::Blob(_) => one(0, 0, 0, 1),
+        };
+        let most = |a: ValueCounts, b: ValueCounts| {
+            one(a.integers.max(b.integers), a.reals.max(b.reals), a.texts.max(b.texts), a.blobs.max(b.blobs))
+        };
+        let none = one(0, 0, 0, 0);
+        match self {
+            Generator::Null | Generator::Ref { .. } => none,
+            Generator::Serial { .. } | Generator::Integer { .. } => one(1, 0, 0, 0),
+            Generator::Time { form: TimeForm::Unix, .. } => one(1, 0, 0, 0),
+            Generator::Real { .. } => one(0, 1, 0, 0),
+            Generator::Words(_) | Generator::Format(_) | Generator::Time { .. } => one(0, 0, 1, 0),
+            Generator::Blob { .. } => one(0, 0, 0, 1),
+            Generator::Constant(value) => of_value(value),
+            Generator::Choice { values, .. } => values.iter().map(of_value).fold(none, most),
+            Generator::Cycle(all) => all.iter().map(Generator::types).fold(none, most),
+            Generator::Blocks(all) => all.iter().map(|(_, inner)| inner.types()).fold(none, most),
+            Generator::Maybe { inner, .. } => inner.types(),
+        }
+    }
+
     /// Bytes of a value in addition to the fixed part, about; a reference to a text of the loaded data counts as none.
     pub fn bytes(&self, fields: &Fields) -> f64 {
         let of_words = |count: f64| count * WORD_BYTES as f64;

@@ -32,6 +32,7 @@ pub mod tables;
 mod timeouts;
 mod trial;
 mod tried;
+mod unheld;
 mod unmet;
 
 use self::answers::LockErrors;
@@ -53,6 +54,7 @@ use self::tables::Tables;
 use self::timeouts::Timeouts;
 use self::trial::{NotLoaded, Trial};
 use self::tried::{Difference, Found};
+use self::unheld::Types;
 use self::unmet::Unmet;
 use crate::alike::folded;
 use crate::literal::{text, wrapped};
@@ -63,6 +65,7 @@ use crate::sql::{Does, Shape, Token, tokens};
 use crate::summary::Known;
 use crate::trace::{Call, Trace, Value};
 use anyhow::{Result, ensure};
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
@@ -99,6 +102,9 @@ struct Writer<'k> {
     content: &'k Content,
     names: Names,
     settings: &'k Settings,
+    types: Types,
+    /// Why a server cannot hold the values of a statement; the first reason.
+    unheld: OnceCell<String>,
 }
 
 /// A transaction as the workload has it.
@@ -161,13 +167,14 @@ pub fn write(dir: &Path, manifest: &Manifest, trace: Trace, wanted: Option<&Path
     let transactions = kinds.iter().map(|kind| kind.group.transactions.len()).sum();
     let (foreign_keys, again) = (settings.enforces_foreign_keys(), manifest.with_values());
     let trial = Trial { dir, files: at, foreign_keys, bytes: content.bytes(), transactions, again };
-    let writer = Writer { known, content, names, settings: &settings };
+    let (types, unheld) = (Types::of(tables.all().into_iter().map(|table| &table.ddl)), OnceCell::new());
+    let writer = Writer { known, content, names, settings: &settings, types, unheld };
     let (drafts, carries) = writer.drafts(&kinds, &trial, |drafts| whole(&head, drafts, &roles));
     let mut workload = whole(&head, &drafts, &roles);
     left_out.extend(drafts.iter().flat_map(|draft| draft.left_out.iter().cloned()));
     let differ = fit(&mut workload, &found(&kinds, &drafts), &trial, &mut left_out)?;
     let mut absent = vec![];
-    let servers = servers::of("capture", &workload, &mut absent)?;
+    let servers = servers::of("capture", &workload, writer.unheld.get(), &mut absent)?;
     let longest = Longest::of(known, &kinds);
     let unmet = Unmet::of(known, kinds.iter().zip(drafts.iter().map(|draft| draft.may_find_none)));
     let errors = &LockErrors::of(known, &kinds, longest.as_ref(), (&timeouts, unmet));
@@ -234,6 +241,10 @@ impl<'k> Writer<'k> {
             return (rows_of_limit(shape, at.calls, &at.tokens[..at.at]).to_string().into(), false);
         }
         let known = column.and_then(|name| column_of(self.content, &shape.tables, name));
+        if let Some((table, column)) = known.filter(|_| *of != Use::Searched) {
+            let why = self.types.of_stored((&table.name, &column.name), values);
+            why.into_iter().for_each(|why| drop(self.unheld.set(why)));
+        }
         let named = known.and_then(|column| self.names.of_argument(self.content, column, values, *of));
         let other = || of_argument(self.content, &shape.tables, *column, values, *of).into();
         (named.unwrap_or_else(other), known.is_some_and(|(_, column)| column.kind == "text"))

@@ -1,5 +1,6 @@
 //! The servers that can carry out a workload: a study asks no others.
 
+use crate::workload::unheld;
 use anyhow::Result;
 use contend::engine::ENGINES;
 use contend::source::Source;
@@ -11,15 +12,21 @@ pub struct Server {
     pub title: &'static str,
 }
 
-/// The servers on which a workload can run; `left_out` gets a sentence for each of the others.
+/// The servers on which a workload can run; `left_out` gets a sentence for each of the others. `unheld`: why they cannot hold what
+/// its statements store.
 ///
 /// # Errors
 /// The text is no workload.
-pub fn of(name: &str, workload: &str, left_out: &mut Vec<String>) -> Result<Vec<Server>> {
+pub fn of(name: &str, workload: &str, unheld: Option<&String>, left_out: &mut Vec<String>) -> Result<Vec<Server>> {
     let own = workload::parse(&Source::new(format!("{name}.toml"), workload.to_string()))?;
+    let of_rows = unheld::of_rows(&own);
     let mut found = vec![];
     for engine in ENGINES {
         let Some(server) = engine.server else { continue };
+        if let Some(why) = unheld.or(of_rows.as_ref()) {
+            left_out.push(format!("{} is not in the study: {why}.", server.title));
+            continue;
+        }
         match workload::spoken(&own, Dialect::of_server(server.dialect), server.load) {
             Ok(_) => found.push(Server { engine: engine.name, title: server.title }),
             Err(why) => {

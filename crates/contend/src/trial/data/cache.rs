@@ -100,7 +100,8 @@ impl Bases {
         let places = Places { cache: &site.cache, loading: &site.loading, janitor: &site.janitor };
         let wanted = Wanted { engine, workload, scale: load.scale, seed: load.seed, before, loader, by };
         loop {
-            let base = loading::base(&places, &wanted, admin).context("cannot load the workload's data")?;
+            let base = loading::base(&places, &wanted, admin)
+                .with_context(|| format!("{}: cannot load the workload's data", contender.label))?;
             // Another run may have removed it in between.
             if let Some(held) = hold(&base)? {
                 let seen = Seen::of(&base.path)?;

@@ -9,7 +9,7 @@ use crate::trial::server::identity::Identity;
 use crate::trial::server::private::{Programs, Running, Start, initialise};
 use crate::trial::stop::Cancelled;
 use crate::trial::watch::janitor::Janitor;
-use crate::trial::workers::admin::{Admin, script_target};
+use crate::trial::workers::admin::{Admin, EngineSaid, script_target};
 use crate::units::hex;
 use crate::workload::sql::asked;
 use crate::workload::{Data, Workload};
@@ -18,6 +18,7 @@ use contend_wire::database::Database;
 use contend_wire::script::{LineResult, Target};
 use contend_wire::statement::Statement;
 use sha2::{Digest, Sha256};
+use std::collections::VecDeque;
 use std::fs::{File, Permissions};
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
@@ -277,7 +278,8 @@ pub fn load(database: &Database, wanted: &Wanted<'_>, admin: &mut Admin<'_>) -> 
     let session: Vec<Statement> = engine.load_session.iter().copied().chain(before).map(asked).collect();
     let target = script_target(engine, database);
     let target = Target { driver: wanted.by.to_string(), session: [target.session, session].concat(), ..target };
-    let (mut ahead, mut rows) = (0, 0);
+    // Of each script that is not answered: its loads.
+    let (mut ahead, mut rows) = (VecDeque::new(), 0);
     let mut count = |answers: Vec<LineResult>| {
         rows += answers.iter().map(|a| if let LineResult::Loaded(n) = a { *n } else { 0 }).sum::<u64>();
     };
@@ -287,16 +289,56 @@ pub fn load(database: &Database, wanted: &Wanted<'_>, admin: &mut Admin<'_>) -> 
         false => Err(std::io::Error::other("it is not a regular file")),
     };
     wanted.data().scripts(SCRIPT_BYTES, &target, &open, &mut |script| {
+        ahead.push_back(loads(&script));
         admin.send(script)?;
-        ahead += 1;
-        if ahead > SCRIPTS_AHEAD {
-            ahead -= 1;
-            count(admin.reply()?);
+        if ahead.len() > SCRIPTS_AHEAD
+            && let Some(loads) = ahead.pop_front()
+        {
+            count(admin.reply().map_err(|why| of_load(why, &loads))?);
         }
         Ok(())
     })?;
-    for _ in 0..ahead {
-        count(admin.reply()?);
+    for loads in ahead {
+        count(admin.reply().map_err(|why| of_load(why, &loads))?);
     }
     Ok(rows)
+}
+
+/// The statements that load rows in a script, with their lines from 1.
+fn loads(script: &str) -> Vec<(usize, String)> {
+    let lines = script.lines().enumerate().filter_map(|(at, line)| Some((at + 1, line.strip_prefix("load\t")?)));
+    lines.map(|(at, fields)| (at, fields.rsplit('\t').next().unwrap_or(fields).to_string())).collect()
+}
+
+/// Adds to an error in a row the statement of its load, which names the table and its columns, and what to do.
+fn of_load(why: anyhow::Error, loads: &[(usize, String)]) -> anyhow::Error {
+    let line = why.downcast_ref::<EngineSaid>().map_or(0, |said| said.line);
+    let load = loads.iter().rev().find(|(at, _)| *at < line);
+    match load {
+        Some((_, sql)) => why.context(format!(
+            "a row does not fit into its table. Change the type of the column or its generator in the workload file, or leave this \
+             contender out of the study. The rows are loaded with {sql}"
+        )),
+        None => why,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_that_does_not_fit_names_its_table() {
+        let loads = loads(
+            "contend-script 2\nsql\t-\tCREATE TABLE a\nload\t1\t2\tINSERT INTO a\nrow\ti1\nload\t1\t2\tINSERT INTO b\nrow\ti1\n",
+        );
+        assert_eq!(loads, [(3, "INSERT INTO a".to_string()), (5, "INSERT INTO b".to_string())]);
+        let said = |line| {
+            let why = EngineSaid { message: "not an integer".into(), place: None, line };
+            format!("{:#}", of_load(why.into(), &loads))
+        };
+        assert!(said(4).contains("loaded with INSERT INTO a: not an integer"), "{}", said(4));
+        assert!(said(6).contains("loaded with INSERT INTO b: not an integer"));
+        assert_eq!(said(2), "not an integer");
+    }
 }

@@ -14,7 +14,7 @@ pub fn while_starting(title: &str, status: ExitStatus, last_words: &str) -> anyh
     let killed = status.signal() == Some(Signal::KILL.as_raw()) || last_words.contains(CHILD_KILLED);
     let verb = if killed { "was killed" } else { "ended" };
     let message = format!("{title} {verb} while starting ({status}); its log ends: {last_words}");
-    if killed { anyhow!(message) } else { EngineSaid { message, place: None }.into() }
+    if killed { anyhow!(message) } else { EngineSaid { message, place: None, line: 0 }.into() }
 }
 
 #[cfg(test)]

@@ -209,7 +209,7 @@ impl<'a> Admin<'a> {
                 let code = format!("{} {}", e.space.word(), e.space.shown(e.code));
                 // Line 0 is the connection.
                 let place = if e.line == 0 { String::new() } else { format!(", line {} of the script", e.line) };
-                Err(EngineSaid { message: e.message, place: Some(format!("{code}{place}")) }.into())
+                Err(EngineSaid { message: e.message, place: Some(format!("{code}{place}")), line: e.line }.into())
             }
         }
     }
@@ -248,6 +248,8 @@ pub struct EngineSaid {
     pub message: String,
     /// Code and line of a script: `sqlite 1, line 3 of the script`; `None` if no script failed.
     pub place: Option<String>,
+    /// Line of a script; 0 without one.
+    pub line: usize,
 }
 
 impl std::fmt::Display for EngineSaid {
