@@ -1,8 +1,8 @@
 //! Bound values. A record is written before the call, because SQLite may free the value, and committed if the call
 //! succeeds.
 
-use crate::call::{Name, OK, hook};
-use crate::format::{kind, record, value};
+use crate::call::{Name, OK, hook, mark};
+use crate::format::{kind, note as noted, record, value};
 use crate::hash::{self, Sip};
 use crate::real::{self, Real};
 use crate::segment::{commit, get, head, lose, note, put, room, settings, ticks};
@@ -26,13 +26,29 @@ pub unsafe fn bytes_of_utf16(text: Name, bytes: c_int) -> usize {
     units * 2
 }
 
-/// Converts the text to UTF-8.
-pub fn utf8(wide: &[u8], mut each: impl FnMut(u8)) {
-    let units = wide.chunks_exact(2).map(|two| u16::from_ne_bytes([two[0], two[1]]));
-    for unit in char::decode_utf16(units) {
-        let mut bytes = [0u8; 4];
-        unit.unwrap_or(char::REPLACEMENT_CHARACTER).encode_utf8(&mut bytes).bytes().for_each(&mut each);
+/// Converts the text to UTF-8, as SQLite reads it: a byte order mark says the order. Returns whether UTF-8 can hold it; half of a
+/// surrogate pair becomes three bytes that are not UTF-8.
+pub fn utf8(wide: &[u8], is_big: bool, mut each: impl FnMut(u8)) -> bool {
+    let (wide, is_big) = match wide {
+        [0xfe, 0xff, rest @ ..] => (rest, true),
+        [0xff, 0xfe, rest @ ..] => (rest, false),
+        _ => (wide, is_big),
+    };
+    let mut is_exact = true;
+    let unit =
+        |two: &[u8]| if is_big { u16::from_be_bytes([two[0], two[1]]) } else { u16::from_le_bytes([two[0], two[1]]) };
+    for unit in char::decode_utf16(wide.chunks_exact(2).map(unit)) {
+        match unit {
+            Ok(unit) => unit.encode_utf8(&mut [0; 4]).bytes().for_each(&mut each),
+            Err(half) => {
+                is_exact = false;
+                let half = half.unpaired_surrogate();
+                let [low, middle] = [half, half >> 6].map(|bits| 0x80 | (bits & 0x3f) as u8);
+                [0xe0 | (half >> 12) as u8, middle, low].into_iter().for_each(&mut each);
+            }
+        }
     }
+    is_exact
 }
 
 /// A value as the program passes it.
@@ -41,8 +57,19 @@ enum Value {
     /// Type, and the number's bits.
     Number(u8, u64),
     Bytes(u8, *const u8, usize),
-    Wide(*const u8, usize),
+    /// In UTF-16, and whether the first byte of two is the high one.
+    Wide(*const u8, usize, bool),
     Zeros(u64),
+}
+
+impl Value {
+    /// Whether a record can hold it.
+    unsafe fn is_exact(self) -> bool {
+        match self {
+            Value::Wide(start, bytes, is_big) => utf8(core::slice::from_raw_parts(start, bytes), is_big, |_| ()),
+            _ => true,
+        }
+    }
 }
 
 /// Writes a value. Returns the length of the record, 0 if there is no space.
@@ -69,7 +96,7 @@ unsafe fn write_long(t: *mut Thread, id: u64, index: c_int, given: Value) -> usi
     let tag = |kind| (kind::BIND, kind, index as u16);
     let (kind, start, bytes) = match given {
         Value::Bytes(kind, start, bytes) => (kind, start, bytes),
-        Value::Wide(start, bytes) => (value::TEXT, start, bytes),
+        Value::Wide(start, bytes, _) => (value::TEXT, start, bytes),
         Value::Zeros(length) => {
             let place = room(t, record::NUMBER_BYTES);
             if place.is_null() {
@@ -82,11 +109,11 @@ unsafe fn write_long(t: *mut Thread, id: u64, index: c_int, given: Value) -> usi
         Value::Number(..) => return 0,
     };
     let raw: &[u8] = if bytes == 0 { &[] } else { core::slice::from_raw_parts(start, bytes) };
-    let is_wide = matches!(given, Value::Wide(..));
+    let (is_wide, is_big) = (matches!(given, Value::Wide(..)), matches!(given, Value::Wide(.., true)));
     let mut length = bytes;
     if is_wide {
         length = 0;
-        utf8(raw, |_| length += 1);
+        utf8(raw, is_big, |_| length += 1);
     }
     let whole = (record::NUMBER_BYTES + if full { length } else { 0 }).next_multiple_of(8);
     let place = room(t, whole);
@@ -98,13 +125,13 @@ unsafe fn write_long(t: *mut Thread, id: u64, index: c_int, given: Value) -> usi
         (false, false) => shown = hash::bytes(key, raw),
         (false, true) => {
             let mut sip = Sip::new(key);
-            utf8(raw, |byte| sip.byte(byte));
+            utf8(raw, is_big, |byte| sip.byte(byte));
             shown = sip.end();
         }
         (true, false) => core::ptr::copy_nonoverlapping(raw.as_ptr(), place.add(record::NUMBER_BYTES), bytes),
         (true, true) => {
             let mut at = record::NUMBER_BYTES;
-            utf8(raw, |byte| {
+            utf8(raw, is_big, |byte| {
                 put(place, at, byte);
                 at += 1;
             });
@@ -125,6 +152,10 @@ unsafe fn bind(stmt: P, index: c_int, given: Value, caller: usize, call: impl Fn
     if s.is_null() {
         let real = real::of_caller(caller);
         return if real.is_null() { 21 } else { call(&*real) };
+    }
+    let connection = if given.is_exact() { core::ptr::null_mut() } else { table::connection((*s).db) };
+    if !connection.is_null() {
+        mark(t, connection, (kind::NOTE, noted::SURROGATE), 0);
     }
     // A record has 16 bits for the index.
     let fits = u16::try_from(index).is_ok();
@@ -159,11 +190,11 @@ unsafe fn narrow(kind: u8, start: Name, bytes: usize) -> Value {
     if start.is_null() { Value::Number(value::NULL, 0) } else { Value::Bytes(kind, start.cast(), bytes) }
 }
 
-unsafe fn wide(start: Name, bytes: c_int) -> Value {
+unsafe fn wide(start: Name, bytes: c_int, is_big: bool) -> Value {
     if start.is_null() {
         return Value::Number(value::NULL, 0);
     }
-    Value::Wide(start.cast(), bytes_of_utf16(start, bytes))
+    Value::Wide(start.cast(), bytes_of_utf16(start, bytes), is_big)
 }
 
 unsafe fn text(start: Name, bytes: c_int) -> Value {
@@ -197,15 +228,17 @@ hook!(r9; sqlite3_bind_text(stmt: P, index: c_int, start: Name, bytes: c_int, en
 });
 
 hook!(r9; sqlite3_bind_text16(stmt: P, index: c_int, start: Name, bytes: c_int, end: End) -> c_int, caller {
-    bind(stmt, index, wide(start, bytes), caller, |real| (real.bind_text16)(stmt, index, start, bytes, end))
+    bind(stmt, index, wide(start, bytes, false), caller, |real| (real.bind_text16)(stmt, index, start, bytes, end))
 });
 
 hook!(stack; sqlite3_bind_text64(stmt: P, index: c_int, start: Name, bytes: u64, end: End, code: u8) -> c_int, caller {
-    const UTF8: u8 = 1;
+    // The second one says that a NUL follows.
+    const UTF8: [u8; 2] = [1, 16];
+    const UTF16_BIG: u8 = 3;
     // SQLite returns TOOBIG and does not read the text.
     let given = match c_int::try_from(bytes) {
-        Ok(bytes) if code == UTF8 => text(start, bytes),
-        Ok(bytes) => wide(start, bytes),
+        Ok(bytes) if UTF8.contains(&code) => text(start, bytes),
+        Ok(bytes) => wide(start, bytes, code == UTF16_BIG),
         Err(_) => Value::Number(value::NULL, 0),
     };
     bind(stmt, index, given, caller, |real| (real.bind_text64)(stmt, index, start, bytes, end, code))
@@ -292,3 +325,26 @@ hook!(rdx; sqlite3_transfer_bindings(from: P, to: P) -> c_int, caller {
     }
     rc
 });
+
+#[cfg(test)]
+mod tests {
+    use super::utf8;
+
+    fn read(wide: &[u8], is_big: bool) -> (Vec<u8>, bool) {
+        let mut bytes = vec![];
+        let is_exact = utf8(wide, is_big, |byte| bytes.push(byte));
+        (bytes, is_exact)
+    }
+
+    #[test]
+    fn texts_in_utf16_are_read_in_their_order_and_what_utf8_cannot_hold_is_known() {
+        assert_eq!(read(b"\0h\0i", true), (b"hi".to_vec(), true));
+        assert_eq!(read(b"h\0i\0", false), (b"hi".to_vec(), true));
+        assert_eq!(read(b"\xfe\xff\0h", false), (b"h".to_vec(), true), "a byte order mark is no part of the text");
+        assert_eq!(read(b"\xff\xfeh\0", true), (b"h".to_vec(), true));
+        assert_eq!(read(b"\x3d\xd8\x00\xde", false), ("\u{1f600}".into(), true));
+        let (bytes, is_exact) = read(b"\x3d\xd8a\0", false);
+        assert_eq!((bytes, is_exact), (b"\xed\xa0\xbda".to_vec(), false));
+        assert!(std::str::from_utf8(&read(b"\x3d\xd8", false).0).is_err());
+    }
+}

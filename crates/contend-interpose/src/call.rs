@@ -1,8 +1,8 @@
 //! The macro for functions that replace SQLite's, and the connections that they are called with.
 
-use crate::format::{OPENED_UNSEEN, kind, record};
+use crate::format::{OPENED_UNSEEN, kind, note as noted, record};
 use crate::real::{self, Real};
-use crate::segment::{commit, is_on, new_id, put, ticks, untracked, with_text};
+use crate::segment::{commit, is_on, new_id, note, put, ticks, untracked, with_text};
 use crate::sys::{self, P};
 use crate::table::{self, Connection};
 use crate::thread::Thread;
@@ -165,5 +165,21 @@ unsafe fn write_library(t: *mut Thread, real: &Real) {
     let place = with_text(t, (kind::LIBRARY, 0, 0), (real.number, length), record::HEAD, &[version]);
     if !place.is_null() {
         commit(t, (record::HEAD + version.len()).next_multiple_of(8));
+    }
+}
+
+/// Records a setting each time, and a use of a feature once for each connection.
+///
+/// # Safety
+/// `t` belongs to this thread, and the connection is open.
+pub unsafe fn mark(t: *mut Thread, connection: *mut Connection, (kind, code): (u8, u16), number: i64) {
+    let bit = if kind == kind::NOTE { 1 << code } else { 0 };
+    if kind == kind::TIMEOUT {
+        // It replaces the handler.
+        (*connection).noted &= !(1 << noted::BUSY_HANDLER);
+    }
+    if bit == 0 || (*connection).noted & bit == 0 {
+        (*connection).noted |= bit;
+        note(t, (kind, 0, code), (*connection).id, ticks(), number);
     }
 }

@@ -6,7 +6,7 @@
 
 use crate::hooks::tagged_by_name;
 use crate::plan::{self, Fix, Function, JUMP};
-use crate::real::NAMES;
+use crate::real::{NAMES, TOTAL_CHANGES};
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic};
 use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol, SymbolKind};
 use std::collections::{BTreeMap, BTreeSet};
@@ -74,7 +74,9 @@ pub fn plan(bytes: &[u8]) -> Result<Option<Vec<u8>>, String> {
     let own = own_code(&functions, &sources)?;
     let is_hooked = |name: &str| tagged_by_name(name.as_bytes()).is_some();
     let named: BTreeMap<&str, &Symbol<'_>> = own.functions.iter().map(|function| (function.name, function)).collect();
-    if let Some(missing) = NAMES.iter().find(|name| !is_hooked(name) && !named.contains_key(*name)) {
+    if let Some(missing) =
+        NAMES.iter().find(|name| !is_hooked(name) && **name != TOTAL_CHANGES && !named.contains_key(*name))
+    {
         return Err(format!("its SQLite has no function {missing}, which contend calls"));
     }
     let code = Code { file: &file };

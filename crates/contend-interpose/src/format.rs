@@ -84,7 +84,10 @@ pub mod record {
     /// Ticks in the reset or finalize, and of these asleep; the result is in `NUMBER`. Absent in captures of older versions.
     pub const RESET_INSIDE: usize = 32;
     pub const RESET_WAITED: usize = 40;
-    pub const RESET_BYTES: usize = 48;
+    /// Rows that the statement had changed, and the last rowid. Absent, too.
+    pub const RESET_CHANGES: usize = 48;
+    pub const RESET_ROWID: usize = 56;
+    pub const RESET_BYTES: usize = 64;
 
     /// For kinds with one number after the head.
     pub const NUMBER: usize = 24;
@@ -115,7 +118,7 @@ pub mod kind {
     pub const EXEC: u8 = 11;
     /// `sqlite3_busy_timeout`: `NUMBER` in milliseconds.
     pub const TIMEOUT: u8 = 12;
-    /// A feature that is not captured in full, given in `b`.
+    /// A feature that is not captured in full, given in `b`. Of a FUNCTION `NUMBER` is the length of its name, which follows.
     pub const NOTE: u8 = 13;
     /// `sqlite3_transfer_bindings`: the values of the statement `NUMBER` became those of `id`.
     pub const TRANSFER: u8 = 14;
@@ -187,6 +190,13 @@ pub mod note {
     pub const ENCODING: u16 = 11;
     /// An option of `sqlite3_db_config` that is in neither list of [`super::config`].
     pub const CONFIG: u16 = 12;
+    /// A bound text in UTF-16 with half of a surrogate pair, which UTF-8 cannot hold.
+    pub const SURROGATE: u16 = 13;
+    pub const AUTHORIZER: u16 = 14;
+    /// `sqlite3_set_last_insert_rowid`.
+    pub const ROWID: u16 = 15;
+    /// `sqlite3_limit` with a new value.
+    pub const LIMIT: u16 = 16;
 }
 
 /// Flag of an OPEN for a connection that was not opened through a captured call.

@@ -1,12 +1,12 @@
 //! The functions that replace SQLite's, including those for connections.
 
 use crate::ask;
-use crate::call::{Name, OK, Opening, hook, opened};
-use crate::format::{config, kind, note as noted};
+use crate::call::{Name, OK, Opening, hook, mark, opened};
+use crate::format::{config, kind, note as noted, record};
 use crate::loader::{self, Scope};
 use crate::real::{self, Real};
-use crate::segment::{is_on, note, ticks, untracked};
-use crate::statement::exec;
+use crate::segment::{commit, is_on, note, put, ticks, untracked, with_text};
+use crate::statement::{Outside, exec};
 use crate::sys::{self, Line, P};
 use crate::table::{self, Connection};
 use crate::thread::{Thread, enter, is_inner, leave, thread};
@@ -46,7 +46,7 @@ hook!(rdx; sqlite3_open16(name: *const c_void, out: *mut P) -> c_int, caller {
     let mut path = Line::<1100>::new();
     if !name.is_null() {
         let raw = core::slice::from_raw_parts(name.cast(), crate::bind::bytes_of_utf16(name.cast(), -1));
-        crate::bind::utf8(raw, |byte| { path.text(&[byte]); });
+        crate::bind::utf8(raw, false, |byte| { path.text(&[byte]); });
     }
     open(out, 6, path.as_bytes(), caller, |real| (real.open16)(name, out))
 });
@@ -79,11 +79,13 @@ hook!(rsi; sqlite3_close_v2(db: P) -> c_int, caller {
     close(db, caller, |real| (real.close_v2)(db))
 });
 
-/// A callback of the program, and the number of rows passed to it.
+/// A callback of the program, and what happened in it.
 struct Callback {
     call: unsafe extern "C" fn(P, c_int, *mut *mut c_char, *mut *mut c_char) -> c_int,
     argument: P,
-    rows: u64,
+    db: P,
+    total_changes: unsafe extern "C" fn(P) -> c_int,
+    outside: Outside,
 }
 
 unsafe extern "C" fn count_row(data: P, columns: c_int, values: *mut *mut c_char, names: *mut *mut c_char) -> c_int {
@@ -92,36 +94,51 @@ unsafe extern "C" fn count_row(data: P, columns: c_int, values: *mut *mut c_char
     // Calls made by the callback belong to the program.
     let (depth, inside) = ((*t).depth, (*t).inside);
     (*t).depth = 0;
+    let (begun, waited, total) = (ticks(), (*t).waited, (callback.total_changes)(callback.db));
     let rc = (callback.call)(callback.argument, columns, values, names);
     ((*t).depth, (*t).inside) = (depth, inside);
-    callback.rows += 1;
+    let outside = &mut callback.outside;
+    outside.rows += 1;
+    outside.ticks += ticks() - begun;
+    outside.waited += (*t).waited - waited;
+    outside.changes = outside.changes.wrapping_add((callback.total_changes)(callback.db).wrapping_sub(total));
     rc
 }
 
 hook!(r9; sqlite3_exec(db: P, sql: Name, call: P, argument: P, message: *mut P) -> c_int, caller {
-    exec(db, sql, caller, |real, rows| {
+    exec(db, sql, caller, |real, outside| {
         if call.is_null() {
             return (real.exec)(db, sql, call, argument, message);
         }
-        let mut callback = Callback { call: core::mem::transmute::<P, unsafe extern "C" fn(P, c_int, *mut *mut c_char, *mut *mut c_char) -> c_int>(call), argument, rows: 0 };
+        let mut callback = Callback { call: core::mem::transmute::<P, unsafe extern "C" fn(P, c_int, *mut *mut c_char, *mut *mut c_char) -> c_int>(call), argument, db, total_changes: real.total_changes, outside: Outside::default() };
         let rc = (real.exec)(db, sql, count_row as *mut c_void, (&raw mut callback).cast(), message);
-        *rows = callback.rows;
+        *outside = callback.outside;
         rc
     })
 });
 
 hook!(stack; sqlite3_get_table(db: P, sql: Name, cells: *mut P, lines: *mut c_int, columns: *mut c_int, message: *mut P) -> c_int, caller {
-    exec(db, sql, caller, |real, rows| {
+    exec(db, sql, caller, |real, outside| {
         let mut own = 0;
         let lines = if lines.is_null() { &raw mut own } else { lines };
         let rc = (real.get_table)(db, sql, cells, lines, columns, message);
-        *rows = (*lines).max(0) as u64;
+        outside.rows = (*lines).max(0) as u64;
         rc
     })
 });
 
 /// Passes a call on, and records a note about it: a setting each time, a use of a feature once for each connection.
 unsafe fn passed<T>(db: P, caller: usize, tag: (u8, u16), number: i64, call: impl FnOnce(&Real) -> T) -> Option<T> {
+    passed_on(db, caller, |t, connection| mark(t, connection, tag, number), call)
+}
+
+/// Passes a call on, after `record` has made its records.
+unsafe fn passed_on<T>(
+    db: P,
+    caller: usize,
+    record: impl FnOnce(*mut Thread, *mut Connection),
+    call: impl FnOnce(&Real) -> T,
+) -> Option<T> {
     let t = thread();
     let inner = is_inner(t, caller);
     let connection = if inner { core::ptr::null_mut() } else { table::connection(db) };
@@ -134,7 +151,7 @@ unsafe fn passed<T>(db: P, caller: usize, tag: (u8, u16), number: i64, call: imp
         return None;
     }
     if !connection.is_null() {
-        mark(t, connection, tag, number);
+        record(t, connection);
     } else if !inner && !db.is_null() && is_on() {
         untracked(t);
     }
@@ -194,18 +211,6 @@ hook!(stack; sqlite3_deserialize(db: P, schema: Name, data: P, size: i64, room: 
     passed(db, caller, tag, size, |real| (real.deserialize)(db, schema, data, size, room, flags)).unwrap_or(21)
 });
 
-unsafe fn mark(t: *mut Thread, connection: *mut Connection, (kind, code): (u8, u16), number: i64) {
-    let bit = if kind == kind::NOTE { 1 << code } else { 0 };
-    if kind == kind::TIMEOUT {
-        // It replaces the handler.
-        (*connection).noted &= !(1 << noted::BUSY_HANDLER);
-    }
-    if bit == 0 || (*connection).noted & bit == 0 {
-        (*connection).noted |= bit;
-        note(t, (kind, 0, code), (*connection).id, ticks(), number);
-    }
-}
-
 hook!(r8; sqlite3_load_extension(db: P, file: Name, entry: Name, message: *mut P) -> c_int, caller {
     let t = thread();
     let connection = if is_inner(t, caller) { core::ptr::null_mut() } else { table::connection(db) };
@@ -233,13 +238,64 @@ hook!(thread; sqlite3_blob_open(db: P, schema: Name, of: Name, column: Name, row
     passed(db, caller, tag, 0, |real| (real.blob_open)(db, schema, of, column, row, flags, out)).unwrap_or(21)
 });
 
+hook!(rcx; sqlite3_set_authorizer(db: P, call: P, argument: P) -> c_int, caller {
+    let run = |real: &Real| (real.set_authorizer)(db, call, argument);
+    // One that is taken away changes nothing more.
+    match call.is_null() {
+        true => passed_on(db, caller, |_, _| (), run).unwrap_or(21),
+        false => passed(db, caller, (kind::NOTE, noted::AUTHORIZER), 0, run).unwrap_or(21),
+    }
+});
+
+hook!(rdx; sqlite3_set_last_insert_rowid(db: P, rowid: i64) -> (), caller {
+    // The number is a value of the user.
+    passed(db, caller, (kind::NOTE, noted::ROWID), 0, |real| (real.set_last_insert_rowid)(db, rowid)).unwrap_or(())
+});
+
+hook!(rcx; sqlite3_limit(db: P, which: c_int, value: c_int) -> c_int, caller {
+    let run = |real: &Real| (real.limit)(db, which, value);
+    match value < 0 {
+        true => passed_on(db, caller, |_, _| (), run).unwrap_or(-1),
+        false => passed(db, caller, (kind::NOTE, noted::LIMIT), 0, run).unwrap_or(-1),
+    }
+});
+
+/// A name of something that a program defines.
+trait Defined {
+    fn utf8(self) -> Name;
+}
+
+impl Defined for Name {
+    fn utf8(self) -> Name {
+        self
+    }
+}
+
+/// A name in UTF-16 is not recorded.
+impl Defined for P {
+    fn utf8(self) -> Name {
+        core::ptr::null()
+    }
+}
+
+/// Records the name of something that the program defines.
+unsafe fn note_name(t: *mut Thread, connection: *mut Connection, name: Name) {
+    let name = sys::bytes(name);
+    let tag = (kind::NOTE, 0, noted::FUNCTION);
+    let place = with_text(t, tag, ((*connection).id, ticks()), record::NUMBER_BYTES, &[name]);
+    if !place.is_null() {
+        put(place, record::NUMBER, name.len() as u64);
+        commit(t, (record::NUMBER_BYTES + name.len()).next_multiple_of(8));
+    }
+}
+
 /// Functions that give a connection something of the program's own, which a replay does not have.
 macro_rules! defining {
-    ($($name:ident $real:ident ($($argument:ident: $type:ty),*);)*) => {$(
-        hook!(thread; $name(db: P, $($argument: $type),*) -> c_int, _nothing {
-            let tag = (kind::NOTE, noted::FUNCTION);
+    ($($name:ident $real:ident (name: $form:ty $(, $argument:ident: $type:ty)*);)*) => {$(
+        hook!(thread; $name(db: P, name: $form $(, $argument: $type)*) -> c_int, _nothing {
             let caller = (*thread()).caller;
-            passed(db, caller, tag, 0, |real| (real.$real)(db, $($argument),*)).unwrap_or(21)
+            let note = |t, connection| note_name(t, connection, name.utf8());
+            passed_on(db, caller, note, |real| (real.$real)(db, name $(, $argument)*)).unwrap_or(21)
         });
     )*};
 }
@@ -299,6 +355,7 @@ by_name! {
     hooks::sqlite3_create_function hooks::sqlite3_create_function16 hooks::sqlite3_create_function_v2
     hooks::sqlite3_create_window_function hooks::sqlite3_create_collation hooks::sqlite3_create_collation16
     hooks::sqlite3_create_collation_v2 hooks::sqlite3_create_module hooks::sqlite3_create_module_v2
+    hooks::sqlite3_set_authorizer hooks::sqlite3_set_last_insert_rowid hooks::sqlite3_limit
     statement::sqlite3_prepare statement::sqlite3_prepare_v2 statement::sqlite3_prepare_v3
     statement::sqlite3_prepare16 statement::sqlite3_prepare16_v2 statement::sqlite3_prepare16_v3
     statement::sqlite3_step statement::sqlite3_reset statement::sqlite3_finalize

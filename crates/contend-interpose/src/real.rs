@@ -105,6 +105,9 @@ functions! {
     transfer_bindings: "sqlite3_transfer_bindings", (P, P) -> c_int;
     blob_open: "sqlite3_blob_open", (P, Text, Text, Text, i64, c_int, *mut P) -> c_int;
     backup_init: "sqlite3_backup_init", (P, Text, P, Text) -> P;
+    set_authorizer: "sqlite3_set_authorizer", (P, P, P) -> c_int;
+    set_last_insert_rowid: "sqlite3_set_last_insert_rowid", (P, i64) -> ();
+    limit: "sqlite3_limit", (P, c_int, c_int) -> c_int;
     deserialize: "sqlite3_deserialize", (P, Text, P, i64, i64, u32) -> c_int;
     load_extension: "sqlite3_load_extension", (P, Text, Text, *mut P) -> c_int;
     create_function: "sqlite3_create_function", (P, Text, c_int, c_int, P, P, P, P) -> c_int;
@@ -117,6 +120,7 @@ functions! {
     create_module: "sqlite3_create_module", (P, Text, P, P) -> c_int;
     create_module_v2: "sqlite3_create_module_v2", (P, Text, P, P, P) -> c_int;
     changes: "sqlite3_changes", (P) -> c_int;
+    total_changes: "sqlite3_total_changes", (P) -> c_int;
     last_insert_rowid: "sqlite3_last_insert_rowid", (P) -> i64;
     get_autocommit: "sqlite3_get_autocommit", (P) -> c_int;
     stmt_readonly: "sqlite3_stmt_readonly", (P) -> c_int;
@@ -127,6 +131,9 @@ functions! {
     free: "sqlite3_free", (P) -> ();
     libversion: "sqlite3_libversion", () -> Text;
 }
+
+/// A program that does not call this function can lack it: a linker removes what nothing calls.
+pub const TOTAL_CHANGES: &str = "sqlite3_total_changes";
 
 /// What stands for the result of a function that an old SQLite lacks.
 trait StandIn {
@@ -163,6 +170,11 @@ unsafe extern "C" fn stand_in<R: StandIn>() -> R {
 }
 
 impl Real {
+    /// Whether it has [`TOTAL_CHANGES`].
+    pub fn has_total_changes(&self) -> bool {
+        self.total_changes as usize != stand_in::<c_int> as *const () as usize
+    }
+
     /// Whether an address belongs to its object.
     #[inline(always)]
     pub fn holds(&self, address: usize) -> bool {

@@ -72,7 +72,7 @@ unsafe fn put_wide(t: *mut Thread, hash: u64, raw: &[u8]) -> bool {
         return false;
     };
     let mut utf8 = Sink::new(core::slice::from_raw_parts_mut(memory, size));
-    crate::bind::utf8(raw, |byte| utf8.byte(byte));
+    crate::bind::utf8(raw, false, |byte| utf8.byte(byte));
     let is_written = put_text(t, hash, core::slice::from_raw_parts(memory, utf8.length));
     sys::syscall(sys::NR_MUNMAP, memory, size);
     is_written
@@ -337,15 +337,29 @@ unsafe fn attach(real: &Real, stmt: P) {
     }
 }
 
+/// A statement that ends before its last row.
+struct Cut {
+    id: u64,
+    real: *const Real,
+    db: P,
+    is_readonly: bool,
+}
+
 /// A statement was reset or finalized before its last row, which ends a reader's lock, and commits what returned rows.
 /// `begun`: ticks, and ticks asleep, before that.
-unsafe fn cut_short(t: *mut Thread, (id, after): (u64, u8), rc: c_int, begun: (u64, u64)) {
+unsafe fn cut_short(t: *mut Thread, of: &Cut, rc: c_int, begun: (u64, u64)) {
     let (place, end) = (room(t, record::RESET_BYTES), ticks());
+    let Cut { id, real, db, is_readonly } = *of;
+    let real = &*real;
     if !place.is_null() {
+        let after = if (real.get_autocommit)(db) != 0 { state::AUTOCOMMIT_AFTER } else { 0 };
+        let (changes, rowid) = if is_readonly { (0, 0) } else { (i64::from((real.changes)(db)), rowid(real, db)) };
         head(place, record::RESET_BYTES, (kind::RESET, after, 0), id, end);
         put(place, record::NUMBER, i64::from(rc));
         put(place, record::RESET_INSIDE, end - begun.0);
         put(place, record::RESET_WAITED, (*t).waited - begun.1);
+        put(place, record::RESET_CHANGES, changes);
+        put(place, record::RESET_ROWID, rowid);
         commit(t, record::RESET_BYTES);
     }
 }
@@ -368,8 +382,7 @@ hook!(rsi; sqlite3_reset(stmt: P) -> c_int, caller {
         return rc;
     }
     (*s).is_running = false;
-    let after = if ((*(*s).real).get_autocommit)((*s).db) != 0 { state::AUTOCOMMIT_AFTER } else { 0 };
-    cut_short(t, ((*s).id, after), rc, begun);
+    cut_short(t, &Cut { id: (*s).id, real: (*s).real, db: (*s).db, is_readonly: (*s).is_readonly }, rc, begun);
     rc
 });
 
@@ -383,20 +396,22 @@ hook!(rsi; sqlite3_finalize(stmt: P) -> c_int, caller {
         let real = real::of_caller(caller);
         return if real.is_null() { OK } else { ((*real).finalize)(stmt) };
     }
-    let (real, db, id, running) = ((*s).real, (*s).db, (*s).id, (*s).is_running);
+    let (real, running) = ((*s).real, (*s).is_running);
+    let of = Cut { id: (*s).id, real, db: (*s).db, is_readonly: (*s).is_readonly };
     // Another thread may get the same address as soon as SQLite frees it.
     table::remove_statement(s);
     let before = enter(t, real);
-    // Read before the call: finalizing the last statement of a connection closed with sqlite3_close_v2 frees the
-    // connection.
-    let after = if running && ((*real).get_autocommit)(db) != 0 { state::AUTOCOMMIT_AFTER } else { 0 };
-    let begun = (ticks(), (*t).waited);
+    // Reset first: finalizing the last statement of a connection closed with sqlite3_close_v2 frees the connection, which has
+    // the number of changes.
+    let ended = running.then(|| {
+        let begun = (ticks(), (*t).waited);
+        let rc = ((*real).reset)(stmt);
+        cut_short(t, &of, rc, begun);
+        rc
+    });
     let rc = ((*real).finalize)(stmt);
     leave(t, before);
-    if running {
-        cut_short(t, (id, after), rc, begun);
-    }
-    rc
+    ended.unwrap_or(rc)
 });
 
 /// Begins the record of an `sqlite3_exec`; `part` is 1 if it replaces one in a segment that is full.
@@ -413,18 +428,41 @@ unsafe fn begin_exec(t: *mut Thread, real: &Real, (db, id): (P, u64), (t0, hash,
     place
 }
 
-/// Shared by `sqlite3_exec` and `sqlite3_get_table`; `rows` is the number of rows at the end.
+/// What happened in the program while it was called during an `sqlite3_exec`, and the number of rows that it got.
+#[derive(Clone, Copy, Default)]
+pub struct Outside {
+    pub rows: u64,
+    pub ticks: u64,
+    /// Ticks asleep in calls of SQLite that it made.
+    pub waited: u64,
+    /// Rows that it changed there.
+    pub changes: c_int,
+}
+
+/// Rows that an `sqlite3_exec` changed, of which `total` is the number with triggers and foreign keys. SQLite has the exact number
+/// of the last statement only: of a script it is `total`.
+unsafe fn changes_of(real: &Real, db: P, sql: Name, total: c_int) -> c_int {
+    let last = (real.changes)(db);
+    let is_script = || {
+        let all = || token::tokens(sys::bytes(sql), 0);
+        let end = all().position(|token| token == b";");
+        end.is_some_and(|end| all().skip(end).any(|token| token != b";"))
+    };
+    if !real.has_total_changes() || (total != 0 && total != last && !is_script()) { last } else { total }
+}
+
+/// Shared by `sqlite3_exec` and `sqlite3_get_table`.
 ///
 /// # Safety
 /// As for the replaced function.
-pub unsafe fn exec(db: P, sql: Name, caller: usize, call: impl FnOnce(&Real, &mut u64) -> c_int) -> c_int {
+pub unsafe fn exec(db: P, sql: Name, caller: usize, call: impl FnOnce(&Real, &mut Outside) -> c_int) -> c_int {
     let t = thread();
-    let mut rows = 0;
+    let mut outside = Outside::default();
     let inner = is_inner(t, caller);
     let connection = if inner { core::ptr::null_mut() } else { connection_of(t, db, caller) };
     if connection.is_null() || sql.is_null() {
         let real = if inner { (*t).inside } else { real::of_caller(caller) };
-        return if real.is_null() { 21 } else { call(&*real, &mut rows) };
+        return if real.is_null() { 21 } else { call(&*real, &mut outside) };
     }
     let (real, id) = (&*(*connection).real, (*connection).id);
     if starts_with(Sql::Utf8(sql, -1), b"attach") {
@@ -435,19 +473,20 @@ pub unsafe fn exec(db: P, sql: Name, caller: usize, call: impl FnOnce(&Real, &mu
     let t0 = ticks();
     let place = begin_exec(t, real, (db, id), (t0, hash, 0));
     drop(errno);
-    let (serial, waited) = ((*t).serial, (*t).waited);
+    let (serial, waited, total) = ((*t).serial, (*t).waited, (real.total_changes)(db));
     let before = enter(t, real);
-    let rc = call(real, &mut rows);
+    let rc = call(real, &mut outside);
     leave(t, before);
     let duration = ticks() - t0;
     let place =
         if place.is_null() || (*t).serial == serial { place } else { begin_exec(t, real, (db, id), (t0, hash, 1)) };
     if !place.is_null() {
         put(place, record::DURATION, duration);
-        put(place, record::INSIDE, duration);
-        put(place, record::WAITED, (*t).waited - waited);
-        put(place, record::ROWS, rows);
-        put(place, record::CHANGES, i64::from((real.changes)(db)));
+        put(place, record::INSIDE, duration.saturating_sub(outside.ticks));
+        put(place, record::WAITED, ((*t).waited - waited).saturating_sub(outside.waited));
+        put(place, record::ROWS, outside.rows);
+        let total = (real.total_changes)(db).wrapping_sub(total).wrapping_sub(outside.changes);
+        put(place, record::CHANGES, i64::from(changes_of(real, db, sql, total)));
         put(place, record::ROWID, rowid(real, db));
         let after = if (real.get_autocommit)(db) != 0 { state::AUTOCOMMIT_AFTER } else { 0 };
         put(place, record::A, get::<u8>(place, record::A) | after);

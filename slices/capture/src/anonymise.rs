@@ -52,8 +52,9 @@ pub fn anonymise(dir: &Path, out: &Path) -> Result<()> {
     manifest.values = Values::Hash;
     for database in &mut manifest.databases {
         for content in database.content.iter_mut().chain(&mut database.end) {
-            if let Some(copy) = content.copy.take() {
-                content::hash_values(content, &content::open_copy(&dir.join(copy))?, key)?;
+            if let Some(copy) = content.copied_in(dir)? {
+                (content.copy, content.copy_hash) = (None, None);
+                content::hash_values(content, &content::open_copy(&copy)?, key)?;
             }
         }
     }
@@ -95,6 +96,11 @@ fn anonymous(raw: &Raw, key: [u64; 2], server: Option<&str>) -> Vec<u8> {
         kind::STEP | kind::EXEC if server.is_none() => {
             let mut bytes = whole();
             put(&mut bytes, record::ROWID, 0);
+            bytes
+        }
+        kind::RESET if raw.bytes.len() >= record::RESET_BYTES => {
+            let mut bytes = whole();
+            put(&mut bytes, record::RESET_ROWID, 0);
             bytes
         }
         kind::PROCESS => padded(raw.bytes(0, (record::NUMBER_BYTES as u64).saturating_add(raw.t())).to_vec()),

@@ -113,7 +113,7 @@ fn added(trace: &Trace, path: &Path, effects: &mut Effects) -> Added {
         // One that the end of its process cut off may have been committed.
         added.any_unknown |= call.is_pending() || is_mixed;
         match effect {
-            Effect::Changes(table, _) if call.is_cut => drop(added.unknown.insert(table.clone())),
+            Effect::Changes(table, _) if call.changes < 0 => drop(added.unknown.insert(table.clone())),
             Effect::Changes(table, sign) if !call.has_failed() => {
                 let rows = *sign * call.changes;
                 match mine.get_mut(table) {

@@ -34,6 +34,8 @@ pub struct Connection {
     pub pragmas: Vec<String>,
     /// Uses of it that are not captured in full.
     pub notes: BTreeSet<u16>,
+    /// Names of the functions, collations and modules of virtual tables that the program defined, in lower case; empty for one in UTF-16.
+    pub functions: BTreeSet<String>,
     /// Of MariaDB: capabilities of the login that change results.
     pub flags: u32,
 }

@@ -69,6 +69,7 @@ pub struct Call {
     /// The same of its preparation, if this is the first execution.
     pub prepare: (u64, u64),
     pub rows: u64,
+    /// -1 if they are not known: the program did not read it to its end, and an older contend captured it.
     pub changes: i64,
     /// Of a server: the code of the failure, in the first five bytes.
     pub rowid: u64,
@@ -112,6 +113,13 @@ impl Call {
     /// Whether it met a lock on a table that its own process holds: nothing waits for that.
     pub fn is_locked(&self) -> bool {
         self.rc & 0xff == 6 && !self.is_pending()
+    }
+
+    /// Whether it failed for a reason outside of the database, such as a lock, an interruption or an authorizer. A statement had no
+    /// effect then, and would succeed elsewhere.
+    pub fn was_refused(&self) -> bool {
+        const CODES: [i32; 11] = [3, 4, 7, 8, 9, 10, 13, 14, 15, 18, 23];
+        self.is_busy() || CODES.contains(&(self.rc & 0xff)) && self.has_failed()
     }
 
     pub fn has_failed(&self) -> bool {
@@ -297,14 +305,20 @@ impl Reader<'_> {
                     connection.has_timeout(raw.u64(record::NUMBER).cast_signed());
                 }
             }
-            kind::NOTE => {
-                if let Some(connection) = self.trace.connections.get_mut(&raw.id()) {
-                    connection.notes.insert(raw.b());
-                    if raw.b() == note::BUSY_HANDLER {
-                        connection.busy_timeout_ms = None;
-                    }
-                }
+            kind::NOTE => self.note(raw),
+            _ => {}
+        }
+    }
+
+    fn note(&mut self, raw: &Raw) {
+        let Some(connection) = self.trace.connections.get_mut(&raw.id()) else { return };
+        connection.notes.insert(raw.b());
+        match raw.b() {
+            note::FUNCTION => {
+                let name = raw.bytes(record::NUMBER_BYTES, raw.u64(record::NUMBER));
+                connection.functions.insert(String::from_utf8_lossy(name).to_lowercase());
             }
+            note::BUSY_HANDLER => connection.busy_timeout_ms = None,
             _ => {}
         }
     }
@@ -331,6 +345,7 @@ impl Reader<'_> {
             busy_timeout_ms: None,
             pragmas: vec![],
             notes: BTreeSet::new(),
+            functions: BTreeSet::new(),
             flags: raw.u32(record::OPEN_FLAGS),
         };
         let process = self.trace.processes.entry(raw.who.process).or_default();
@@ -444,6 +459,10 @@ impl Reader<'_> {
             let result = raw.u64(record::NUMBER) as i32;
             (call.is_cut, call.rc) = (true, if result == 0 { DONE } else { result });
             call.duration_ns = end.saturating_sub(call.at_ns);
+            (call.changes, call.rowid) = match raw.bytes.len() < record::RESET_BYTES {
+                true => (-1, 0),
+                false => (raw.u64(record::RESET_CHANGES).cast_signed(), raw.u64(record::RESET_ROWID)),
+            };
             // After a later COMMIT the state is the COMMIT's.
             if self.last.get(&call.connection) == Some(&index) {
                 call.after = raw.a() & state::AUTOCOMMIT_AFTER != 0;

@@ -278,7 +278,7 @@ impl<'c> Carrying<'c> {
 
 /// Whether the last rowid is captured.
 fn has_rowid(call: &Call) -> bool {
-    call.how == How::Exec || !call.is_readonly && call.rc == DONE && !call.is_cut
+    call.how == How::Exec || !call.is_readonly && call.rc == DONE && call.changes >= 0
 }
 
 /// The difference between a captured and a replayed result.
