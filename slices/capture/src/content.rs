@@ -116,7 +116,7 @@ pub fn look(db: &Connection, copy: Option<String>) -> Result<Content> {
             others.push(sql);
         }
     }
-    Ok(Content { copy, journal_mode, page_size, tables, others })
+    Ok(Content { copy, copy_hash: None, journal_mode, page_size, tables, others })
 }
 
 fn count(row: &rusqlite::Row, column: usize) -> rusqlite::Result<u64> {

@@ -21,8 +21,7 @@ pub fn copy_of(dir: &Path, number: usize) -> PathBuf {
 /// It cannot be copied.
 pub fn place(taken: &Path, database: &Database, to: &Path) -> Result<()> {
     let Some(content) = &database.content else { return Ok(()) };
-    let Some(copy) = &content.copy else { return Ok(()) };
-    let from = taken.join(copy);
+    let Some(from) = content.copied_in(taken)? else { return Ok(()) };
     std::fs::copy(&from, to).with_context(|| format!("cannot copy {} to {}", from.display(), to.display()))?;
     let db = Connection::open(to)?;
     db.pragma_update(None, "journal_mode", &content.journal_mode)?;

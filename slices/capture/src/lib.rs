@@ -22,6 +22,7 @@ mod config;
 mod connection;
 mod content;
 mod copies;
+mod copy_hash;
 mod finding;
 mod fresh;
 mod gaps;

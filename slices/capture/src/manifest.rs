@@ -111,6 +111,9 @@ pub struct Database {
 pub struct Content {
     /// Copy of the database in the capture's directory.
     pub copy: Option<String>,
+    /// Hash of its bytes at the end of the capture. `None`: contend was killed before, or an older contend made the capture.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub copy_hash: Option<u64>,
     pub journal_mode: String,
     pub page_size: u32,
     pub tables: Vec<Table>,

@@ -43,11 +43,11 @@ impl Course {
     /// The capture has no copy, or a copy cannot be read.
     pub fn begin(taken: &Path, database: &Database, seed: &Path) -> Result<Course> {
         let path = database.path.display();
-        let end = database.end.as_ref().and_then(|end| end.copy.as_ref());
+        let end = database.end.as_ref().map(|end| end.copied_in(taken)).transpose()?.flatten();
         let end = end.with_context(|| format!("the capture has no copy of the final content of {path}"))?;
         place(taken, database, seed)?;
         let db = Connection::open(seed)?;
-        let (begin, end) = (objects(&db)?, objects(&open_copy(&taken.join(end))?)?);
+        let (begin, end) = (objects(&db)?, objects(&open_copy(&end)?)?);
         for [kind, name, sql] in begin.iter().chain(&end) {
             // Another person may have made the capture, and `contend migrate` carries these out, too.
             let is_definition = matches!(pieces(sql).as_slice(), [Piece { role: Role::Defines, .. }]);
@@ -204,7 +204,14 @@ mod tests {
         let db = Connection::open(dir.join(name)).expect("made");
         db.execute_batch(sql).expect("filled");
         let (tables, others) = (vec![], vec![]);
-        Some(Content { copy: Some(name.into()), journal_mode: "delete".into(), page_size: 4096, tables, others })
+        Some(Content {
+            copy: Some(name.into()),
+            copy_hash: None,
+            journal_mode: "delete".into(),
+            page_size: 4096,
+            tables,
+            others,
+        })
     }
 
     /// Names of the tables of the database for the replay, or why there is none.

@@ -67,7 +67,7 @@ pub fn sentence(manifest: &Manifest, trace: &Trace, database: &Database) -> Opti
 pub fn content<'d>(dir: &Path, database: &'d Database) -> Result<(&'d Content, Option<Connection>)> {
     let content = database.content.as_ref().or(database.end.as_ref());
     let content = content.with_context(|| format!("the content of {} is unknown", database.path.display()))?;
-    let copy = content.copy.as_ref().map(|copy| open_copy(&dir.join(copy))).transpose()?;
+    let copy = content.copied_in(dir)?.map(|copy| open_copy(&copy)).transpose()?;
     Ok((content, copy))
 }
 
