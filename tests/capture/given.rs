@@ -1,9 +1,8 @@
 //! A capture that comes from another person, or from a copy that lost files: nothing in it leads out of its directory, and
 //! what is missing is counted.
 
-use super::{capture, counts, database, script, shown};
+use super::{capture, copy, counts, database, edit, script, shown};
 use crate::support::{Bench, Said};
-use contend::record::seal::{JSON, sealed};
 use serde_json::Value;
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -16,15 +15,6 @@ fn taken() -> Bench {
     let said = capture(&bench, &["--values=full"], &["python3", &script("program.py"), "known", &path]);
     assert_eq!(said.code, Some(0), "{said:?}");
     bench
-}
-
-/// Changes `capture.json`, and seals it again: what a reader refuses does not depend on the seal.
-fn edit(bench: &Bench, change: impl FnOnce(&mut Value)) {
-    let path = bench.path("taken/capture.json");
-    let mut manifest: Value = serde_json::from_slice(&fs::read(&path).expect("readable")).expect("JSON");
-    manifest.as_object_mut().expect("an object").remove("seal");
-    change(&mut manifest);
-    fs::write(&path, sealed(JSON, &format!("{manifest:#}"))).expect("written");
 }
 
 #[test]
@@ -367,13 +357,13 @@ fn values_that_only_a_column_calls_equal_differ() {
     capture(&bench, &["--values=full"], &["python3", "-c", program]).exits(0);
     bench.contend(&["replay", "taken"]).exits(0);
     for (change, back) in [("name = 'A'", "name = 'a'"), ("n = 1.0", "n = 1")] {
-        let end = rusqlite::Connection::open(bench.path("taken/end-1.db")).expect("a copy");
+        let end = copy(&bench, "end-1.db");
         end.execute(&format!("UPDATE t SET {change}"), []).expect("changed");
         let said = bench.contend(&["replay", "taken"]).exits(1);
         assert!(said.out.contains("table t DIFFERS: 1 row only in the capture, 1 only in the replay"), "{said:?}");
         end.execute(&format!("UPDATE t SET {back}"), []).expect("changed");
     }
-    let end = rusqlite::Connection::open(bench.path("taken/end-1.db")).expect("a copy");
+    let end = copy(&bench, "end-1.db");
     end.execute("ALTER TABLE t ADD COLUMN more", []).expect("changed");
     let said = bench.contend(&["replay", "taken"]).exits(1);
     assert!(said.out.contains("table t DIFFERS"), "other columns: {said:?}");

@@ -21,6 +21,7 @@ mod of_server;
 mod on_server;
 mod queue;
 mod replay;
+mod results;
 mod round_trip;
 mod secrets;
 mod server;
@@ -30,6 +31,7 @@ mod threads;
 mod told;
 mod watched;
 
+use contend::record::seal::{JSON, sealed};
 use serde_json::Value;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -132,4 +134,27 @@ fn built(bench: &Bench, source: &str) -> Option<String> {
 
 fn database(bench: &Bench) -> PathBuf {
     bench.path("app.db")
+}
+
+/// Changes `capture.json`, and seals it again: what a reader refuses does not depend on the seal.
+fn edit(bench: &Bench, change: impl FnOnce(&mut Value)) {
+    let path = bench.path("taken/capture.json");
+    let mut manifest: Value = serde_json::from_slice(&std::fs::read(&path).expect("readable")).expect("JSON");
+    manifest.as_object_mut().expect("an object").remove("seal");
+    change(&mut manifest);
+    std::fs::write(&path, sealed(JSON, &format!("{manifest:#}"))).expect("written");
+}
+
+/// A copy in `taken` to be changed. Hashes of copies are removed: older versions had none.
+fn copy(bench: &Bench, name: &str) -> rusqlite::Connection {
+    edit(bench, |manifest| {
+        for database in manifest["databases"].as_array_mut().expect("a list") {
+            let contents = ["content", "end"].map(|key| database[key].take());
+            for (key, mut content) in ["content", "end"].into_iter().zip(contents) {
+                content.as_object_mut().and_then(|content| content.remove("copy_hash"));
+                database[key] = content;
+            }
+        }
+    });
+    rusqlite::Connection::open(bench.path("taken").join(name)).expect("a copy")
 }

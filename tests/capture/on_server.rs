@@ -1,6 +1,6 @@
 //! A capture of SQLite is replayed on a real PostgreSQL and MariaDB, and leaves the same tables.
 
-use super::{capture, database};
+use super::{capture, copy, database};
 use crate::support::place::{Own, Place};
 use crate::support::{Said, wait_for};
 use serde_json::Value;
@@ -176,7 +176,7 @@ fn comes_again(start: fn(&Place) -> Own) {
     stage.asked(outcome["left"]["remove"].as_str().expect("statements"));
     assert_eq!(stage.objects(), "0");
     // The check must be able to fail: other rows at the end of the capture.
-    let end = rusqlite::Connection::open(stage.place.bench.path("taken/end-1.db")).expect("a copy");
+    let end = copy(&stage.place.bench, "end-1.db");
     end.execute("DELETE FROM log WHERE rowid = 1", []).expect("changed");
     let said = stage.replays(&[]).exits(1);
     assert!(said.out.contains("table log DIFFERS") && said.out.contains("to remove them: "), "{said:?}");

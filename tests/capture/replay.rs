@@ -1,6 +1,6 @@
 //! Replaying a capture leaves the same tables.
 
-use super::{capture, database, keeps_pauses, script};
+use super::{capture, copy, database, keeps_pauses, script};
 use crate::support::{Bench, Said};
 use serde_json::Value;
 use std::time::Duration;
@@ -48,7 +48,7 @@ fn every_kind_of_value_and_outcome_comes_again() {
     assert_eq!(said.code, Some(0), "{said:?}");
     assert_eq!(outcome["diverged"].as_array().map(Vec::len), Some(0), "{outcome}");
     // The check must be able to fail: other rows at the end of the capture.
-    let end = rusqlite::Connection::open(bench.path("taken/end-1.db")).expect("a copy");
+    let end = copy(&bench, "end-1.db");
     end.execute("UPDATE thing SET name = 'other' WHERE id = 3", []).expect("changed");
     let (said, outcome) = replayed(&bench);
     assert_eq!((said.code, &outcome["databases"][0]["differ"]), (Some(1), &serde_json::json!([["thing", 1, 1]])));
@@ -71,7 +71,7 @@ fn equal_rows_are_counted_where_a_column_has_the_name_of_the_rowid() {
     capture(&bench, &["--values=full"], &["python3", "-c", ROWIDS]).exits(0);
     let (said, outcome) = replayed(&bench);
     assert_eq!((said.code, &outcome["databases"][0]["tables"]), (Some(0), &3.into()), "{outcome}");
-    let end = rusqlite::Connection::open(bench.path("taken/end-1.db")).expect("a copy");
+    let end = copy(&bench, "end-1.db");
     end.execute_batch("UPDATE one SET rowid = '1' WHERE oid = 2; UPDATE two SET _rowid_ = 9 WHERE rowid = '1'")
         .expect("changed");
     // The rowids of the last table have no name.
@@ -102,7 +102,7 @@ fn tables_of_many_columns_are_compared() {
     assert!(study.contains("\ncycle = 361\n"), "drawing 16,384 operations takes long: {study}");
     let (said, outcome) = replayed(&bench);
     assert_eq!((said.code, &outcome["databases"][0]["tables"]), (Some(0), &1.into()), "{said:?}");
-    let end = rusqlite::Connection::open(bench.path("taken/end-1.db")).expect("a copy");
+    let end = copy(&bench, "end-1.db");
     end.execute_batch("UPDATE wide SET c1499 = '' WHERE rowid = 7; UPDATE wide SET c0 = 5.0 WHERE rowid = 6")
         .expect("changed");
     let (said, outcome) = replayed(&bench);
@@ -119,7 +119,7 @@ fn another_error_than_the_captured_one_is_said() {
     capture(&bench, &["--values=full"], &["python3", "-c", program]).exits(0);
     let (said, outcome) = replayed(&bench);
     assert_eq!((said.code, outcome["diverged"].as_array().map(Vec::len)), (Some(0), Some(0)), "{outcome}");
-    let begin = rusqlite::Connection::open(bench.path("taken/content-1.db")).expect("a copy");
+    let begin = copy(&bench, "content-1.db");
     begin.execute_batch("ALTER TABLE t ADD COLUMN b").expect("changed");
     let (_, outcome) = replayed(&bench);
     let one = &outcome["diverged"][0];

@@ -91,7 +91,7 @@ fn finish(out: &Path, manifest: &mut Manifest) -> Result<()> {
             });
         }
     }
-    manifest.missing.extend(gaps(&trace));
+    manifest.missing.extend(gaps(&trace, &manifest.databases));
     manifest.status = Some(i32::from(OK));
     manifest.write(out)?;
     say_what_there_is(manifest, &trace, out);

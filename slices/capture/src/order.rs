@@ -3,8 +3,11 @@
 //! A transaction that could commit read nothing that another one changed meanwhile, so this order gives the same tables.
 
 use crate::program::{Began, End, Shapes, Transaction, transactions};
-use crate::trace::Trace;
-use std::collections::BTreeSet;
+use crate::trace::{Call, How, Trace};
+use contend::outcome::code_name;
+use contend::stats::precision::counted;
+use contend_wire::sample::CodeSpace;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
@@ -45,8 +48,39 @@ pub fn units(trace: &Trace, shapes: &Shapes, left_out: &mut BTreeSet<String>) ->
     for (i, call) in trace.calls.iter().enumerate().filter(|(i, _)| !inside[*i]) {
         units.push(Unit { at_ns: call.at_ns, calls: vec![i], is_transaction: false });
     }
+    if !trace.is_of_server {
+        left_out.extend(refused(trace, shapes));
+    }
     units.sort_by_key(|unit| unit.at_ns);
     units
+}
+
+/// Whether a call had no effect, for a reason that a replay does not have. Of a script, its first statements can have had one.
+pub fn had_no_effect(call: &Call, shapes: &Shapes) -> bool {
+    let is_one = call.how != How::Exec || shapes.get(call).parts.len() <= 1;
+    call.is_busy() || call.was_refused() && is_one
+}
+
+/// The sentences about refused calls, other than those for a lock: the statements that are left out, and the scripts that are not.
+fn refused(trace: &Trace, shapes: &Shapes) -> Vec<String> {
+    let mut counts: BTreeMap<(bool, i32), usize> = BTreeMap::new();
+    for call in trace.calls.iter().filter(|call| call.was_refused() && !call.is_busy()) {
+        *counts.entry((had_no_effect(call, shapes), call.rc)).or_default() += 1;
+    }
+    let sentence = |((is_left_out, rc), count): (&(bool, i32), &usize)| {
+        let error = code_name(CodeSpace::Sqlite, rc.cast_unsigned());
+        match (is_left_out, *count) {
+            (true, 1) => format!("1 statement that failed with {error} was left out: it had no effect."),
+            (true, _) => {
+                format!("{} that failed with {error} were left out: they had no effect.", counted(*count, "statement"))
+            }
+            (false, _) => format!(
+                "{} failed with {error}: how much of the text had an effect is not captured, and the replay executes all of it.",
+                counted(*count, "script")
+            ),
+        }
+    };
+    counts.iter().map(sentence).collect()
 }
 
 fn last_of(transaction: &Transaction) -> usize {

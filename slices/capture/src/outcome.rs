@@ -34,6 +34,9 @@ pub struct Replayed {
     /// Of a server's capture: both servers. Statements are compared then, and no tables.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub servers: Option<Servers>,
+    /// Versions of SQLite that the program used, if they are not the replay's and a result or table differs, as a sentence.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub other_version: Option<String>,
     /// Why no table was compared, as a sentence.
     pub not_compared: Option<String>,
 }
@@ -142,8 +145,7 @@ pub fn differs(call: &Call, done: &Done, does: Does) -> Option<Difference> {
     if let Some(rows) = rows {
         return Some((ROWS, call.rows.to_string(), rows.to_string()));
     }
-    // The changes of a statement that the program did not read to its end are not captured.
-    if call.is_cut {
+    if call.changes < 0 {
         return None;
     }
     if does == Does::Write && done.changes != call.changes {

@@ -6,18 +6,20 @@ use crate::attach::{attached, number};
 use crate::config;
 use crate::content::quoted;
 use crate::copies::{Counts, compare, confine, copy_of, place};
+use crate::gaps::only_of_the_program;
 use crate::manifest::{Database, Manifest};
-use crate::order::{Pace, Unit, units};
+use crate::order::{Pace, Unit, had_no_effect, units};
 use crate::outcome::{Divergences, Done, OF_THE_MOMENT, Replayed, differs, not_compared};
 use crate::program::Shapes;
-use crate::sql::is_of_the_moment;
+use crate::sql::{Does, is_of_the_moment};
 use crate::trace::{Call, How, ROW, Trace, Value};
 use anyhow::Result;
+use contend::stats::precision::counted;
 use rusqlite::hooks::{AuthContext, Authorization};
 use rusqlite::types::ToSqlOutput;
 use rusqlite::types::Value as Sql;
 use rusqlite::{Connection, ErrorCode, ToSql};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
@@ -65,6 +67,9 @@ pub fn replay(
         diverged: Divergences::default(),
     };
     let units = units(&trace, &shapes, &mut replay.outcome.left_out);
+    let said = |sentence: &String| replay.outcome.missing.contains(sentence);
+    let more: Vec<String> = only_of_the_program(&trace, false).into_iter().filter(|sentence| !said(sentence)).collect();
+    replay.outcome.left_out.extend(more);
     let begin = Instant::now();
     if !replay.units(&units, &Pace { speed, begin, stop })? {
         return Ok(None);
@@ -73,10 +78,10 @@ pub fn replay(
     let Replay { mut outcome, diverged, .. } = replay;
     outcome.diverged = diverged.into_all();
     for (i, database) in manifest.databases.iter().enumerate() {
-        let end = database.end.as_ref().and_then(|end| end.copy.as_ref());
+        let end = database.end.as_ref().map(|end| end.copied_in(taken)).transpose()?.flatten();
         match end {
             Some(end) => {
-                let both = [copy_of(dir, i), taken.join(end)];
+                let both = [copy_of(dir, i), end];
                 outcome.databases.push(compare(&database.path, &both, Counts::Rowids)?);
             }
             None => {
@@ -88,7 +93,22 @@ pub fn replay(
         }
     }
     outcome.not_compared = not_compared(manifest, &outcome.databases);
+    outcome.other_version = other_version(&trace).filter(|_| !outcome.is_same() || !outcome.diverged.is_empty());
     Ok(Some(outcome))
+}
+
+/// The sentence about the program's versions of SQLite, if one is not the replay's.
+fn other_version(trace: &Trace) -> Option<String> {
+    let versions: BTreeSet<&str> = trace.connections.values().map(|connection| &*connection.version).collect();
+    let others: Vec<&str> =
+        versions.into_iter().filter(|version| !version.is_empty() && *version != rusqlite::version()).collect();
+    (!others.is_empty()).then(|| {
+        format!(
+            "The program used SQLite {}, the replay {}: versions can have other results.",
+            others.join(" and "),
+            rusqlite::version()
+        )
+    })
 }
 
 impl Replay<'_> {
@@ -114,7 +134,7 @@ impl Replay<'_> {
         self.outcome.transactions += u64::from(unit.is_transaction);
         for &i in &unit.calls {
             let call = &self.trace.calls[i];
-            if !call.is_busy() {
+            if !had_no_effect(call, self.shapes) {
                 self.call(call)?;
             }
         }
@@ -174,6 +194,8 @@ impl Replay<'_> {
         self.outcome.statements += 1;
         let db = &self.connections[&call.connection];
         let done = match (attached(call), config::carry_out(db, &call.sql)) {
+            // It was not executed.
+            _ if call.how == How::Prepare => db.prepare(&call.sql).map(|_| Done::default()),
             (Some(it), _) => self.attach(db, &it.schema, it.path.as_deref()),
             (None, Some(done)) => done.map(|()| Done::default()),
             (None, None) if call.how == How::Exec => script(db, call),
@@ -181,7 +203,9 @@ impl Replay<'_> {
         };
         let differs = match done {
             Ok(done) if call.has_failed() => {
-                Some(("result", format!("error {}", call.rc), format!("{} rows", done.rows.unwrap_or(0))))
+                let changed = counted(usize::try_from(done.changes).unwrap_or(0), "changed row");
+                let what = if shape.does == Does::Write { format!(", {changed}") } else { String::new() };
+                Some(("result", format!("error {}", call.rc), format!("success{what}")))
             }
             Ok(done) => differs(call, &done, shape.does),
             Err(why) if code(&why).is_some_and(|code| code & 0xff == call.rc & 0xff) => None,

@@ -168,7 +168,7 @@ fn text(replayed: &Replayed, kept: Option<&Path>) -> String {
         out += "Other rows: a query returned another number of rows. The replay executes transactions one after the other, so a \
                 query can find what another transaction changed before it or after it in the capture.\n";
     }
-    for sentence in replayed.left_out.iter().chain(&replayed.missing) {
+    for sentence in replayed.other_version.iter().chain(&replayed.left_out).chain(&replayed.missing) {
         let _ = writeln!(out, "{sentence}");
     }
     if let Some(left) = &replayed.left {

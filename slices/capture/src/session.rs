@@ -139,7 +139,8 @@ impl<'s> Session<'s> {
     pub fn run(&mut self) -> Result<u8> {
         let program = self.lookout.look_at_file(&self.program);
         self.report(program, false);
-        let library = self.place_library()?;
+        // Nothing of a capture that did not begin stays in the way of the next one.
+        let library = self.place_library().inspect_err(|_| drop(fs::remove_dir_all(&self.out)))?;
         self.manifest.write(&self.out)?;
         // Orphaned descendants become children of this process, so that they can be observed.
         let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
@@ -397,10 +398,11 @@ impl<'s> Session<'s> {
         self.note_what_was_there(&trace);
         self.keep_ends();
         self.say_what_was_not_seen();
-        self.manifest.missing.extend(gaps(&trace));
+        self.manifest.missing.extend(gaps(&trace, &self.manifest.databases));
         if !runs_on {
             self.manifest.missing.extend(unexplained(&trace, &self.manifest.databases));
         }
+        self.manifest.hash_copies(&self.out);
         self.manifest.status = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
         self.manifest.write(&self.out)?;
         say_what_there_is(&self.manifest, &trace, &self.out);

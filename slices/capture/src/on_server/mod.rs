@@ -22,6 +22,7 @@ mod values;
 use crate::alike::folded;
 use crate::content::quoted;
 use crate::copies::{Counts, compare, copy_of};
+use crate::gaps::only_of_the_program;
 use crate::manifest::{Database, Manifest};
 use crate::order::{Pace, Unit, units};
 use crate::outcome::{Left, Replayed, not_compared};
@@ -97,6 +98,7 @@ fn replayed(asked: &Asked<'_>, stop: &AtomicBool) -> Result<Option<Replayed>> {
     let trace = whole.only(&database.path);
     let shapes = Shapes::of(&trace);
     let units = units(&trace, &shapes, &mut outcome.left_out);
+    outcome.left_out.extend(only_of_the_program(&trace, false));
     let seed = asked.dir.join(SEED);
     steady(asked.taken, database, &seed, (&trace, &shapes, &units))?;
     let has_foreign_keys = foreign_keys(&trace, &mut outcome.left_out);

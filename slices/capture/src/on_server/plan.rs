@@ -5,7 +5,7 @@ use crate::attach::unquoted;
 use crate::on_server::keys::{Counter, counter};
 use crate::on_server::pieces::{Piece, Role, pieces};
 use crate::on_server::values::{Place, type_of};
-use crate::order::Unit;
+use crate::order::{Unit, had_no_effect};
 use crate::outcome::{OF_THE_MOMENT, Refused};
 use crate::program::Shapes;
 use crate::sql::{Does, Token, is_of_the_moment, tokens};
@@ -193,7 +193,7 @@ pub fn plan(translator: &mut Translator<'_>, (trace, shapes): (&Trace, &Shapes),
         let before = plan.refused_calls;
         for &at in &unit.calls {
             let call = &trace.calls[at];
-            if call.is_busy() {
+            if had_no_effect(call, shapes) {
                 continue;
             }
             (calls, inside_ns) = (calls + 1, inside_ns + call.inside_ns);
