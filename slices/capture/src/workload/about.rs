@@ -76,3 +76,8 @@ pub fn others<'m>(manifest: &'m Manifest, database: &Database) -> Vec<&'m Path> 
     let all = manifest.databases.iter().map(|other| other.path.as_path());
     all.filter(|path| *path != database.path).collect()
 }
+
+/// Sentences about them.
+pub fn without(others: &[&Path]) -> impl Iterator<Item = String> {
+    others.iter().map(|path| format!("{}: a workload has one database; this one is left out.", path.display()))
+}

@@ -138,8 +138,7 @@ pub fn write(dir: &Path, manifest: &Manifest, trace: Trace, wanted: Option<&Path
     let Rows { ref content, entries, files, why_none } = rows::rows(dir, content, copy.as_ref())?;
     let names = Names::of(known, content);
     let mut left_out = known.trace.missing(manifest);
-    let other = |path: &&Path| format!("{}: a workload has one database; this one is left out.", path.display());
-    left_out.extend(others.iter().map(other));
+    left_out.extend(about::without(&others));
     let settings = Settings::of(known, database);
     let kinds = kinds::kinds(known, (content, settings.busy_timeout), &mut share, &mut left_out);
     let settings = settings.begun_as(kinds.iter().map(|kind| &kind.group));
@@ -184,8 +183,8 @@ pub fn write(dir: &Path, manifest: &Manifest, trace: Trace, wanted: Option<&Path
     let of = Captured { known, kinds, now, longest, errors, share: &share, has_rows, carries, differ, servers, limits };
     let study = study::study(&of, &roles);
     let crash = crash::study(now, &manifest.program());
-    let (workload, rows) = (wrapped(&workload), files);
-    Ok(Written { workload, study, crash, left_out, absent, of_all_clients, share, chosen, rows })
+    let workload = wrapped(&workload);
+    Ok(Written { workload, study, crash, left_out, absent, of_all_clients, share, chosen, rows: files })
 }
 
 /// The beginning of a workload.
