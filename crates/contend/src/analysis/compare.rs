@@ -199,7 +199,7 @@ pub fn lost_rounds(on: &Estimator<'_>, cell: &Cell, label: &str) -> Option<Strin
         let lost = cell.invalid.iter().filter(|&&row| is_biased(row)).count();
         let of = format!("in {lost} of {}", counted(all, "round"));
         (lost > 0).then(|| match bias {
-            Bias::Up => format!("{of} {label} could not be reached, and the others tell nothing of these; keep it running, and run again"),
+            Bias::Up => format!("{of} {label} could not be reached, and the others tell nothing of these; let it run through all rounds, and run again"),
             Bias::Better => format!(
                 "{of} {label} committed nothing, and the others are its better ones; use a longer window (--window) or \
                  fewer clients, so that it commits in each, and run again"
