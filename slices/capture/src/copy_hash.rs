@@ -1,7 +1,7 @@
 //! Whether the copies of databases in a capture are those of its end.
 
 use crate::manifest::{Content, Manifest};
-use anyhow::{Result, ensure};
+use anyhow::{Context as _, Result, ensure};
 use contend_interpose::hash::Sip;
 use std::fs;
 use std::io::Read as _;
@@ -20,8 +20,10 @@ impl Content {
             path.exists(),
             "{shown} is missing, a part of the capture. Copy the whole capture again, or capture again"
         );
-        let is_same = self.copy_hash.is_none_or(|hash| hash_of(&path).is_ok_and(|found| found == hash));
-        ensure!(is_same, "{shown} was changed after the capture. Restore the file, or capture again");
+        if let Some(hash) = self.copy_hash {
+            let found = hash_of(&path).with_context(|| format!("cannot read {shown}"))?;
+            ensure!(found == hash, "{shown} was changed after the capture. Restore the file, or capture again");
+        }
         Ok(Some(path))
     }
 }
