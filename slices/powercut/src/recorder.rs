@@ -10,7 +10,7 @@ use contend_powercut::record;
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdout, Command, ExitCode, Stdio};
+use std::process::{Child, ChildStdout, ExitCode, Stdio};
 
 /// The hidden verb that starts it.
 pub const VERB: &str = "recorder";
@@ -46,8 +46,7 @@ impl<'j> Recorder<'j> {
     /// The reason why recording is not possible, as a sentence.
     pub fn start(backing: &Path, mountpoint: &Path, log: &Path, bound: u64, janitor: &'j Janitor) -> Result<Self> {
         janitor.mounted(mountpoint);
-        let program = itself::executable(&itself::path()?);
-        let mut command = Command::new(program);
+        let mut command = itself::command(&itself::path()?);
         keep_from(&mut command).arg(VERB).args([backing, mountpoint, log]).arg(bound.to_string());
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0);
         let mut child = orphans::spawn(&mut command).context("cannot start the recorder")?;

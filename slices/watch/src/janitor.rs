@@ -7,7 +7,7 @@ use contend::slice::Process;
 use contend::trial::itself;
 use std::io::Read;
 use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, ExitCode, Stdio};
+use std::process::{Child, ExitCode, Stdio};
 
 /// First argument of the process.
 const VERB: &str = "watch-janitor";
@@ -24,8 +24,7 @@ impl Janitor {
     /// It cannot be started.
     pub fn start() -> Result<Janitor> {
         let name = instance::name_of(std::process::id()).context("cannot read /proc/self/stat")?;
-        let program = itself::executable(&itself::path()?);
-        let mut command = Command::new(program);
+        let mut command = itself::command(&itself::path()?);
         command.args([VERB, &name]).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
         // In its own process group: Ctrl-C on the terminal is for the watch.
         let child =

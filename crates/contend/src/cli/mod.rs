@@ -33,6 +33,7 @@ use self::run::RunArgs;
 use self::translate::TranslateArgs;
 use self::verify::VerifyArgs;
 use crate::slice::{self, Form, Process, Slice, Verb};
+use crate::trial::itself;
 use crate::trial::watch::janitor;
 use anyhow::{Context, Result};
 use clap::{ArgMatches, Command, CommandFactory, FromArgMatches, Parser};
@@ -163,6 +164,7 @@ fn questions(verbs: &[Verb]) -> String {
 /// Runs the command and returns its exit status.
 pub fn main(slices: &'static [Slice]) -> ExitCode {
     slice::register(slices);
+    itself::take_name();
     shell::survive_file_limits();
     let args: Vec<OsString> = std::env::args_os().collect();
     if let Some(process) = args.get(1).and_then(|verb| process(verb.to_str()?)) {

@@ -45,7 +45,7 @@ fn program(launch: &Launch) -> Option<PathBuf> {
     if launch.args.iter().any(|arg| arg.contains(' ')) {
         words().find(|path| path.is_file())
     } else {
-        Some(itself::executable(&launch.program))
+        Some(itself::file(&launch.program).to_path_buf())
     }
 }
 
@@ -152,8 +152,9 @@ mod tests {
     #[test]
     fn the_program_of_a_command_is_found() {
         let this = std::env::current_exe().expect("this program");
+        let found = |launch: &Launch| program(launch).map(|path| path.canonicalize().expect("a file"));
         let typed = Launch::shell(&format!("env A=1 '{}' worker", this.display()));
-        assert_eq!(program(&typed), Some(this.clone()));
-        assert_eq!(program(&Launch { program: this.clone(), args: vec!["worker".to_string()] }), Some(this));
+        assert_eq!(found(&typed), Some(this.clone()));
+        assert_eq!(found(&Launch { program: this.clone(), args: vec!["worker".to_string()] }), Some(this));
     }
 }

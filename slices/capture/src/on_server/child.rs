@@ -8,7 +8,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ pub fn migrate(args: &[&str], dir: &Path, janitor: &Janitor, stop: &AtomicBool) 
     let log = dir.join("migrate.log");
     let out = fs::File::create(&log).with_context(|| format!("cannot write {}", log.display()))?;
     // In its own group: Ctrl-C is passed on once.
-    let mut command = Command::new(itself::executable(&itself::path()?));
+    let mut command = itself::command(&itself::path()?);
     command.arg("migrate").args(args).stdin(Stdio::null()).stderr(out.try_clone()?).stdout(out).process_group(0);
     let mut child = command.spawn().context("cannot start `contend migrate`")?;
     janitor.program_lives(child.id());

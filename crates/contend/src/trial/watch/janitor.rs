@@ -26,7 +26,7 @@ use std::fs::File;
 use std::io::{BufRead, PipeWriter, Write, pipe};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -67,7 +67,7 @@ fn process(program: &Path, exists: &BTreeMap<String, String>, lock: Option<&File
     let (before, after) = if lines.len() <= PIPE_BYTES { (lines.as_str(), "") } else { ("", lines.as_str()) };
     let (reader, mut writer) = pipe().context("cannot make a pipe to the janitor process")?;
     let _ = writer.write_all(before.as_bytes());
-    let mut command = Command::new(itself::executable(program));
+    let mut command = itself::command(program);
     let stdout = lock.and_then(|lock| lock.try_clone().ok()).map_or_else(Stdio::null, Stdio::from);
     keep_from(&mut command).arg(VERB).stdin(reader).stdout(stdout).stderr(Stdio::null());
     let child = orphans::spawn(&mut command).context("cannot start the janitor process")?;

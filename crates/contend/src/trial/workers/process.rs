@@ -84,7 +84,7 @@ impl Launch {
 
     /// The command, without secrets and options of runtimes in its environment.
     pub fn command(&self) -> Command {
-        let mut command = Command::new(itself::executable(&self.program));
+        let mut command = itself::command(&self.program);
         keep_plain(&mut command).args(&self.args);
         command
     }
