@@ -28,7 +28,8 @@ use std::time::{Duration, Instant};
 use support::place::{Own, Place};
 use support::root;
 
-/// A server, and a directory for databases.
+/// A server, and a directory for databases. The server does not sync: no test here cuts the power, and what a killed server has
+/// written is there without.
 pub struct Stage {
     /// First, so that the server has ended when its directory goes.
     pub server: Own,
@@ -43,13 +44,14 @@ impl Stage {
     /// With further options of the server's command line.
     pub fn with(options: &str) -> Stage {
         let place = Place::new();
-        Stage { server: Own::postgres_with(&place, options), place }
+        Stage { server: Own::postgres_with(&place, &format!("-c fsync=off {options}")), place }
     }
 
     /// With MariaDB, which has a database `app` for `contend migrate`.
     pub fn mariadb() -> Stage {
         let place = Place::new();
-        let stage = Stage { server: Own::mariadb(&place), place };
+        let unsynced = "--debug-no-sync --innodb-flush-method=nosync";
+        let stage = Stage { server: Own::mariadb_with(&place, unsynced), place };
         stage.server.asked("CREATE DATABASE app");
         stage
     }

@@ -226,12 +226,17 @@ impl Own {
     }
 
     pub fn mariadb(place: &Place) -> Self {
+        Self::mariadb_with(place, "")
+    }
+
+    /// With further options of the server's command line.
+    pub fn mariadb_with(place: &Place, options: &str) -> Self {
         let script = |dir: &Path, port| {
             let (server, makers, dir) = (Self::mariadbd(dir, port), MAKERS.display(), dir.display());
             format!(
                 "{makers}/mariadb-install-db --no-defaults --auth-root-authentication-method=normal --skip-test-db \
                  --skip-name-resolve --datadir={dir}/data --tmpdir={dir}/data >/dev/null 2>&1 && \
-                 echo \"GRANT ALL ON *.* TO me@'127.0.0.1' IDENTIFIED BY 'geheim';\" >{dir}/init && {server}"
+                 echo \"GRANT ALL ON *.* TO me@'127.0.0.1' IDENTIFIED BY 'geheim';\" >{dir}/init && {server} {options}"
             )
         };
         Self::start(place, "mysql", script, "ready for connections")

@@ -34,6 +34,13 @@ pub fn command(program: &Path) -> Command {
     command
 }
 
+/// The program of a command in words.
+pub fn name(command: &Command) -> String {
+    let program = Path::new(command.get_program());
+    let own = path().ok().filter(|_| program == EXECUTED);
+    own.as_deref().unwrap_or(program).display().to_string()
+}
+
 /// Gives this process the name of its program. The kernel names a process by the path that was executed, so one that
 /// [`command`] started would be `exe` in a list of processes.
 pub fn take_name() {

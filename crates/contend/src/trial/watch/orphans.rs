@@ -2,6 +2,7 @@
 //! them. contend becomes their parent when their own parent ends. Its other children are those that it started itself.
 
 use crate::trial::clock::monotonic_ns;
+use crate::trial::itself;
 use crate::trial::standing;
 use anyhow::{Result, ensure};
 use nix::sys::resource::{UsageWho, getrusage};
@@ -48,7 +49,7 @@ pub fn spawn(command: &mut Command) -> std::io::Result<Child> {
     let pid = child.id() as i32;
     // It exists until its caller waits for it.
     own.extend(stat(pid).map(|stat| (pid, stat.starttime)));
-    standing::started(&command.get_program().to_string_lossy(), child.id());
+    standing::started(&itself::name(command), child.id());
     Ok(child)
 }
 
