@@ -2,6 +2,7 @@
 
 use crate::manifest::Database;
 use crate::sql::{Token, as_written, tokens, without_quotes};
+use crate::stand_ins;
 use crate::statement::pragma;
 use crate::trace::{Connection, Trace};
 use contend::stats::precision::counted;
@@ -94,6 +95,7 @@ pub fn gaps(trace: &Trace, databases: &[Database]) -> Vec<String> {
         let connections = if count == 1 { "a connection".into() } else { format!("each of {count} connections") };
         found.push(format!("{program}: {connections} to {database} {what}."));
     }
+    found.extend(stand_ins::missing(trace));
     found.extend(own_functions(trace, databases));
     found.extend(uncommitted(trace));
     found.extend(only_of_the_program(trace, true));

@@ -49,6 +49,7 @@ mod segment;
 mod session;
 mod show;
 mod sql;
+mod stand_ins;
 mod statement;
 mod summary;
 mod token;

@@ -53,6 +53,8 @@ pub struct Transaction {
     pub calls: Vec<usize>,
     pub from_ns: u64,
     pub to_ns: u64,
+    /// Time that its first statement took to be prepared, before it began.
+    pub prepared_ns: u64,
     /// Whether it writes or tries to.
     pub writes: bool,
     /// Whether it met a lock.
@@ -70,6 +72,11 @@ pub struct Transaction {
 }
 
 impl Transaction {
+    /// The time that it took the program, with that until its statements were prepared: a client of a server may wait for a lock there.
+    pub fn duration_ns(&self) -> u64 {
+        self.prepared_ns + self.to_ns + self.rest_ns - self.from_ns
+    }
+
     /// Whether it came to the end that the program wanted.
     pub fn has_succeeded(&self) -> bool {
         matches!(self.end, End::Committed | End::RolledBack)
@@ -198,6 +205,7 @@ fn begin(call: &Call, shape: &Shape) -> Transaction {
         calls: vec![],
         from_ns: call.at_ns,
         to_ns: call.at_ns,
+        prepared_ns: call.prepare.0,
         writes: false,
         is_busy: false,
         earlier: 0,

@@ -238,7 +238,7 @@ impl<'m> Known<'m> {
         let all: Vec<&Transaction> = group.transactions.iter().map(|&i| &self.transactions[i]).collect();
         let count = all.len() as u64;
         let ended = |end| all.iter().filter(|transaction| transaction.end == end).count() as u64;
-        let mut times: Vec<u64> = all.iter().map(|one| one.to_ns + one.rest_ns - one.from_ns).collect();
+        let mut times: Vec<u64> = all.iter().map(|one| one.duration_ns()).collect();
         times.sort_unstable();
         let calls = || all.iter().flat_map(|transaction| &transaction.calls).map(|&i| &self.trace.calls[i]);
         Kind {

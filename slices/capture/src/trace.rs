@@ -206,8 +206,10 @@ impl Trace {
         let mut trace = reader.trace;
         trace.mend_overlaps();
         let times = || trace.calls.iter();
-        (trace.from_ns, trace.to_ns) =
-            (times().map(|call| call.at_ns).min().unwrap_or(0), times().map(Call::end_ns).max().unwrap_or(0));
+        (trace.from_ns, trace.to_ns) = (
+            times().map(|call| call.at_ns.saturating_sub(call.prepare.0)).min().unwrap_or(0),
+            times().map(Call::end_ns).max().unwrap_or(0),
+        );
         // The clock of a capture that was killed has no end.
         trace.end_ns = trace.to_ns.max(manifest.clock.to.1);
         Ok(trace)

@@ -136,7 +136,12 @@ pub struct Excuses {
     /// The worker's own time for an operation, as measured with a driver that does nothing: no gap, where operations are short.
     /// [`head_room`] says when it is too much of them.
     pub own_ns: u64,
+    /// What each client may lose: where requests are counted, a window can be as short as a thread takes to begin.
+    pub beginning_ns: u64,
 }
+
+/// What a client may lose at its beginning.
+pub const BEGINNING_NS: u64 = 10_000_000;
 
 /// Share of their capacity from which on all processors count as busy in a window.
 const PROCESSORS_BUSY: f64 = 0.90;
@@ -197,7 +202,7 @@ pub fn littles_law(clients: &BTreeMap<u32, ClientTally>, excuses: Excuses) -> Op
     let with_own: Vec<ClientTime> = clients.values().map(|c| client_time(c, late_ns(c) + own_ns(c))).collect();
     let loose = excuses.crowded || excuses.open;
     let most = if loose { little::MAX_GAP_SHARE_LOOSE } else { little::MAX_GAP_SHARE };
-    let lost = |gap: &Gap| gap.gap_share > most;
+    let lost = |gap: &Gap| gap.gap_share > most && gap.gap_ns > excuses.beginning_ns as i64;
     // Waiting for a processor can lose time, and never gains any.
     let twice = |gap: &Gap| gap.gap_share < -little::MAX_GAP_SHARE;
     if let Some((index, gap)) = little::worst(&with_own, lost).or_else(|| little::worst(&times, twice)) {
@@ -207,7 +212,8 @@ pub fn littles_law(clients: &BTreeMap<u32, ClientTally>, excuses: Excuses) -> Op
     }
     let most = if excuses.open { little::MAX_GAP_SHARE_LOOSE } else { little::MAX_GAP_SHARE };
     let windows_ns: u64 = times.iter().map(|time| time.window_ns).sum();
-    let own = clients.values().map(own_ns).sum::<u64>() as f64 / windows_ns.max(1) as f64;
+    let own_ns = clients.values().map(|client| own_ns(client) + excuses.beginning_ns).sum::<u64>();
+    let own = own_ns as f64 / windows_ns.max(1) as f64;
     let together = little::share_together(&times).map(|share| share - own).filter(|share| *share > most)?;
     Some(unaccounted("all clients'", together, most))
 }
@@ -255,18 +261,19 @@ pub fn head_room(overhead_ns_per_operation: u64, tally: &Tally) -> Option<Reason
 
 /// Adds that nothing was committed. If operations failed, that is the reason: they fail so fast that the time between them and the
 /// worker's own cost are large shares, so the reasons of those shares say nothing.
-pub fn add_nothing_done(reasons: &mut Vec<Reason>, tally: &Tally, by_a_service: bool) {
+pub fn add_nothing_done(reasons: &mut Vec<Reason>, tally: &Tally, (by_a_service, is_open): (bool, bool)) {
     let counts = tally.counts(|_| true);
     if counts.planned() > counts.outcome(Outcome::Unsent) {
         reasons.retain(|reason| !reason.kind.is_of_pace());
     }
-    reasons.push(nothing_done(tally, by_a_service));
+    reasons.push(nothing_done(tally, (by_a_service, is_open)));
 }
 
-fn nothing_done(tally: &Tally, by_a_service: bool) -> Reason {
+fn nothing_done(tally: &Tally, (by_a_service, is_open): (bool, bool)) -> Reason {
     Invalid::NothingDone.because(match (by_a_service, tally.counts(|_| true).planned()) {
         (false, 0) => "no operation was due in the window: lengthen it, or raise the rate",
         (false, _) => "no operation was committed in the window",
+        (true, 0) if is_open => "no request was due in the window: lengthen it, or raise the rate",
         (true, 0) => "no request was answered, and none began in the window: every client still waits for an answer",
         (true, _) => "no request was answered in the window as the scenario expects",
     })
@@ -315,8 +322,9 @@ pub fn broken_invariants(results: &[InvariantResult]) -> Vec<Reason> {
 mod tests {
     use super::*;
 
-    const LATE_IS_WORK: Excuses = Excuses { late_is_work: true, crowded: false, open: false, own_ns: 0 };
-    const CROWDED: Excuses = Excuses { late_is_work: false, crowded: true, open: false, own_ns: 0 };
+    const LATE_IS_WORK: Excuses =
+        Excuses { late_is_work: true, crowded: false, open: false, own_ns: 0, beginning_ns: 0 };
+    const CROWDED: Excuses = Excuses { late_is_work: false, crowded: true, open: false, own_ns: 0, beginning_ns: 0 };
 
     fn client(busy_ns: u64, late_ns: u64) -> BTreeMap<u32, ClientTally> {
         let tally = ClientTally {
@@ -349,6 +357,8 @@ mod tests {
         short.values_mut().for_each(|client| (client.busy_ns, client.committed) = (client.busy_ns - 100, 10));
         let own = |own_ns| littles_law(&short, Excuses { own_ns, ..Excuses::default() });
         assert!(own(4).is_some() && own(10).is_none(), "the worker's own time, but no more");
+        let begun = |beginning_ns| littles_law(&stalled, Excuses { beginning_ns, ..Excuses::default() });
+        assert!(begun(399).is_some() && begun(400).is_none(), "a client's beginning, but no more");
     }
 
     #[test]

@@ -217,7 +217,10 @@ impl Review<'_> {
         }
         let open = self.stage.round.load.rate_per_s.is_some();
         let own_ns = self.own_ns_per_operation(self.stage.contender);
-        Ok(guards::littles_law(&clients, guards::Excuses { late_is_work, crowded, open, own_ns }))
+        let counts_requests = self.stage.setup.service.is_some() && self.stage.round.load.operations.is_some();
+        let beginning_ns = if counts_requests { guards::BEGINNING_NS } else { 0 };
+        let excuses = guards::Excuses { late_is_work, crowded, open, own_ns, beginning_ns };
+        Ok(guards::littles_law(&clients, excuses))
     }
 
     /// How the number of rows of each transaction is determined.
@@ -322,7 +325,11 @@ impl Review<'_> {
     /// `change`: whether each transaction changes rows. One that changes nothing needs no sync.
     fn check_rates(&self, trial: &mut Trial, tally: &Tally, change: &[bool], fastest_sync_ns: u64) {
         if tally.counts(|_| true).committed_inside == 0 {
-            guards::add_nothing_done(&mut trial.invalid, tally, self.stage.setup.service.is_some());
+            guards::add_nothing_done(
+                &mut trial.invalid,
+                tally,
+                (self.stage.setup.service.is_some(), self.stage.round.load.rate_per_s.is_some()),
+            );
         }
         if self.syncs_each_commit() {
             // A sample may name an unknown transaction; the comparison with the plan reports it.

@@ -48,7 +48,7 @@ fn checked(tally: &Tally, overhead_ns: u64) -> Result<Done, Failure> {
     let of_pace = [littles_law(&tally.clients, Excuses::default()), head_room(overhead_ns, tally)];
     let mut invalid = of_pace.into_iter().flatten().collect();
     if committed == 0 {
-        add_nothing_done(&mut invalid, tally, false);
+        add_nothing_done(&mut invalid, tally, (false, false));
     }
     Ok(Done {
         throughput_per_s: tally.throughput_per_s(),

@@ -62,7 +62,7 @@ struct Carrying<'c> {
     outcome: Replayed,
     diverged: Divergences,
     skipped: BTreeMap<&'static str, usize>,
-    unprepared: skipped::Unprepared,
+    prepared: skipped::Prepared,
     /// Statements that succeeded in the capture, and lack their table here.
     lacking: usize,
 }
@@ -109,7 +109,7 @@ pub fn replay(
         outcome,
         diverged: Divergences::default(),
         skipped: BTreeMap::new(),
-        unprepared: skipped::Unprepared::default(),
+        prepared: skipped::Prepared::default(),
         lacking: 0,
     };
     let units = units(&trace, &shapes, &mut carrying.outcome.left_out);
@@ -231,7 +231,7 @@ impl Carrying<'_> {
             return false;
         }
         let why = skipped::why(call, self.target.is_mariadb, &self.others);
-        let why = self.unprepared.why(call.connection, &call.sql, why);
+        let why = self.prepared.why(call.connection, (&call.sql, call.has_failed()), why);
         why.into_iter().for_each(|why| *self.skipped.entry(why).or_default() += 1);
         why.is_none()
     }

@@ -2,19 +2,10 @@
 
 use crate::attach::names_one_of;
 use crate::sql::{Token, tokens};
+use crate::stand_ins::is_stand_in;
 use crate::statement::{statements, without_quotes, word};
 use crate::trace::{Call, Value};
-use std::collections::BTreeSet;
-
-/// Beginnings of the texts that a capture has for those that it cannot store.
-const STAND_INS: [&str; 6] = [
-    "a_text_of_more_than",
-    "a_text_in_another_encoding",
-    "a_text_that_changes_sql_mode",
-    "a_text_whose_version_decides",
-    "a_statement_that_was_not_seen",
-    "a_function_called_by_number",
-];
+use std::collections::{BTreeMap, BTreeSet};
 
 const NOT_CAPTURED: &str = "without captured text or values";
 const ROWS: &str = "with rows or files (COPY, LOAD DATA, INTO OUTFILE)";
@@ -22,6 +13,8 @@ const WHOLE_SERVER: &str = "about the whole server (databases, users, rights, gl
 const OTHER_DATABASE: &str = "with the name of another database of the server";
 const COMPUTED: &str = "with a statement in a variable or an expression (PREPARE, EXECUTE IMMEDIATE)";
 const NOT_PREPARED: &str = "with EXECUTE or DEALLOCATE of a PREPARE that was left out";
+/// Client libraries of PostgreSQL prepare statements by a message, and end them by a text.
+const BY_MESSAGE: &str = "with DEALLOCATE or EXECUTE of a statement that no text had prepared";
 const FORM: &str = "about the form of strings, which are stored in the standard form";
 
 /// Why a call is left out, as it follows "1 statement". `others`: databases of MariaDB that a statement must not name.
@@ -34,10 +27,7 @@ pub fn why(call: &Call, is_mariadb: bool, others: &BTreeSet<String>) -> Option<&
 
 fn why_of(sql: &str, is_mariadb: bool, others: &BTreeSet<String>) -> Option<&'static str> {
     let all = tokens(sql);
-    if STAND_INS.iter().any(|text| sql.starts_with(text))
-        || sql.contains(char::REPLACEMENT_CHARACTER)
-        || all.iter().any(is_hidden)
-    {
+    if is_stand_in(sql) || sql.contains(char::REPLACEMENT_CHARACTER) || all.iter().any(is_hidden) {
         return Some(NOT_CAPTURED);
     }
     let of_one = statements(&all).into_iter().find_map(|place| {
@@ -74,38 +64,49 @@ fn inner(statement: &[Token]) -> Option<Inner> {
     Some(Inner::Text(inside.replace(&format!("{quote}{quote}"), &quote.to_string())))
 }
 
-/// Prepared statements that were left out, by connection and name.
+/// Statements that a text has prepared, by connection and name; whether the replay has prepared them, too.
 #[derive(Default)]
-pub struct Unprepared(BTreeSet<(u64, String)>);
+pub struct Prepared(BTreeMap<(u64, String), bool>);
 
-impl Unprepared {
-    /// The reason to leave out a call: `why`, or that a statement that it executes was not prepared.
-    pub fn why(&mut self, connection: u64, sql: &str, why: Option<&'static str>) -> Option<&'static str> {
+impl Prepared {
+    /// The reason to leave out a call: `why`, or that the replay has not prepared a statement that the call names.
+    pub fn why(
+        &mut self,
+        connection: u64,
+        (sql, has_failed): (&str, bool),
+        why: Option<&'static str>,
+    ) -> Option<&'static str> {
         let all = tokens(sql);
         let named: Vec<_> = statements(&all).into_iter().filter_map(|place| prepared(&all[place])).collect();
         let key = |name: &String| (connection, name.clone());
         // A statement that the call itself prepares is not the one that was left out.
-        let needs = |(at, (name, is_made)): (usize, &(String, bool))| {
+        let lacks = |(at, (name, is_made)): (usize, &(String, bool))| {
             let is_own = named[..at].iter().any(|(own, is_made)| *is_made && own == name);
-            !is_made && !is_own && self.0.contains(&key(name))
+            let of_replay = self.0.get(&key(name));
+            match (*is_made || is_own, of_replay) {
+                (true, _) | (false, Some(true)) => None,
+                (false, Some(false)) => Some(NOT_PREPARED),
+                (false, None) => (!has_failed).then_some(BY_MESSAGE),
+            }
         };
-        let why = why.or_else(|| named.iter().enumerate().any(needs).then_some(NOT_PREPARED));
+        let why = why.or_else(|| named.iter().enumerate().find_map(lacks));
         for (name, _) in named.iter().filter(|(_, is_made)| *is_made) {
-            let _ = if why.is_some() { self.0.insert(key(name)) } else { self.0.remove(&key(name)) };
+            self.0.insert(key(name), why.is_none());
         }
         why
     }
 }
 
-/// The name in `PREPARE name`, or in `EXECUTE name` and `DEALLOCATE PREPARE name`; whether it is the first.
+/// The name in `PREPARE name`, or in `EXECUTE name` and `DEALLOCATE name`; whether it is the first.
 fn prepared(statement: &[Token]) -> Option<(String, bool)> {
     let at = match (word(statement, 0).as_str(), word(statement, 1).as_str()) {
-        ("execute", "immediate") => return None,
-        ("prepare" | "execute", _) => 1,
+        ("execute", "immediate") | ("deallocate", "all") => return None,
         ("deallocate" | "drop", "prepare") => 2,
+        ("prepare" | "execute" | "deallocate", _) => 1,
         _ => return None,
     };
     match statement.get(at)? {
+        Token::Word(name) if name.eq_ignore_ascii_case("all") => None,
         Token::Word(name) => Some((without_quotes(name).to_lowercase(), statement[0].is_word("prepare"))),
         _ => None,
     }
@@ -197,6 +198,8 @@ mod tests {
             ("EXECUTE `kills` USING @a", Some(("kills", false))),
             ("DEALLOCATE PREPARE kills", Some(("kills", false))),
             ("DROP PREPARE kills", Some(("kills", false))),
+            ("DEALLOCATE kills", Some(("kills", false))),
+            ("DEALLOCATE PREPARE ALL", None),
             ("EXECUTE IMMEDIATE 'KILL 5'", None),
             ("DROP TABLE kills", None),
         ] {
@@ -205,16 +208,17 @@ mod tests {
     }
     #[test]
     fn what_executes_a_statement_that_was_left_out_is_left_out_too() {
-        let mut unprepared = Unprepared::default();
+        let mut statements = Prepared::default();
         for (sql, why, then) in [
             ("SET @q = 'KILL 5'; PREPARE s FROM @q", Some(COMPUTED), Some(COMPUTED)),
             ("EXECUTE s", None, Some(NOT_PREPARED)),
             ("SELECT 1; EXECUTE s", None, Some(NOT_PREPARED)),
-            ("EXECUTE other", None, None),
+            ("DEALLOCATE pdo_stmt_00000001", None, Some(BY_MESSAGE)),
+            ("DEALLOCATE ALL", None, None),
             ("PREPARE s FROM 'SELECT 1'; EXECUTE s", None, None),
             ("EXECUTE s", None, None),
         ] {
-            assert_eq!(unprepared.why(1, sql, why), then, "{sql}");
+            assert_eq!(statements.why(1, (sql, false), why), then, "{sql}");
         }
     }
 }

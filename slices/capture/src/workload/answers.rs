@@ -207,7 +207,7 @@ impl LockErrors {
 fn write_ms(known: &Known, kinds: &[Kind]) -> Option<f64> {
     let all = kinds.iter().filter(|kind| kind.group.writes).flat_map(|kind| &kind.group.transactions);
     let committed = all.map(|&i| &known.transactions[i]).filter(|transaction| transaction.has_succeeded());
-    let times: Vec<f64> = committed.map(|transaction| (transaction.to_ns - transaction.from_ns) as f64 / 1e6).collect();
+    let times: Vec<f64> = committed.map(|transaction| transaction.duration_ns() as f64 / 1e6).collect();
     (!times.is_empty()).then(|| times.iter().sum::<f64>() / times.len() as f64)
 }
 

@@ -3,10 +3,14 @@
 
 use super::look::{Client, Counters, Look, State};
 use super::waits::WaitLog;
+use crate::words::time;
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 /// Most clients that are stored.
 const KEPT_MAX: usize = 2_000;
+/// Longest time between two looks, in intervals, that needs no word.
+const GAPS_MAX: u32 = 4;
 /// A client that blocked others or was idle in a transaction for this long is kept.
 const WORTH_NS: u64 = 100_000_000;
 
@@ -59,6 +63,9 @@ type Key = (u64, u64);
 pub struct History {
     pub from_ns: u64,
     pub now_ns: u64,
+    /// Number of looks, and the longest time between two.
+    pub looks: u64,
+    pub longest_gap_ns: u64,
     /// Clients of the last look.
     pub clients: Vec<Client>,
     pub first: Option<Counters>,
@@ -85,7 +92,9 @@ impl History {
 
     /// Adds a look. Looks arrive in order.
     pub fn apply(&mut self, look: Look) {
-        self.now_ns = self.now_ns.max(look.at_ns);
+        let now_ns = self.now_ns.max(look.at_ns);
+        self.longest_gap_ns = self.longest_gap_ns.max(now_ns - self.now_ns);
+        (self.now_ns, self.looks) = (now_ns, self.looks + 1);
         let mut is_counted = false;
         if let Some(counters) = look.counters {
             self.old_versions.push((look.at_ns, counters.old_versions));
@@ -132,6 +141,22 @@ impl History {
             self.look_for_oldest();
         }
         self.forget();
+    }
+
+    /// What is too short to be seen, if a look is meant to come this often. The queries of a look take long where many clients
+    /// wait or the processors are busy.
+    pub fn unseen(&self, every: Duration) -> String {
+        let mean_ns = (self.now_ns - self.from_ns).checked_div(self.looks).unwrap_or(0);
+        let longest = Duration::from_nanos(self.longest_gap_ns);
+        if longest <= every * GAPS_MAX {
+            return format!("waits and pauses shorter than {} ms", every.as_millis());
+        }
+        format!(
+            "waits and pauses between two looks, which were {} apart on average and {} at most because the queries took \
+             long; of longer waits up to as much is missing",
+            time(mean_ns),
+            time(self.longest_gap_ns)
+        )
     }
 
     /// Attributes each wait to the client at the root of its chain.
@@ -278,6 +303,19 @@ mod tests {
         assert_eq!((past.while_idle.longest_ns, past.while_idle.clients.len()), (900, 2));
         assert_eq!(past.while_not_idle.longest_ns, 0);
         assert_eq!(history.of_clients[&(2, 0)].while_not_idle.longest_ns, 0, "it waits itself");
+    }
+
+    #[test]
+    fn looks_that_came_late_are_said() {
+        let every = Duration::from_millis(50);
+        let unseen = |at_ms: &[u64]| {
+            let mut history = History::new(0);
+            at_ms.iter().for_each(|ms| history.apply(Look { at_ns: ms * 1_000_000, ..Look::default() }));
+            history.unseen(every)
+        };
+        assert_eq!(unseen(&[50, 110, 300]), "waits and pauses shorter than 50 ms");
+        let late = unseen(&[50, 110, 4_410]);
+        assert!(late.contains("1.47 s apart on average and 4.30 s at most"), "{late}");
     }
 
     /// What it does later is not what the others waited for.

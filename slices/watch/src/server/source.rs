@@ -63,7 +63,7 @@ pub struct Server {
     pub history: History,
     /// When the watch began, in UTC.
     pub began: String,
-    /// Shortest wait that is seen.
+    /// Interval between two looks, if the server answers at once.
     every: Duration,
     /// Why there are no further looks.
     pub gone: Option<String>,
@@ -163,7 +163,7 @@ impl Server {
 
     /// What is not visible, each in one sentence.
     pub fn missing(&self) -> Vec<String> {
-        let mut missing = vec![format!("waits and pauses shorter than {} ms", self.every.as_millis())];
+        let mut missing = vec![self.history.unseen(self.every)];
         missing.extend(self.missing.iter().cloned());
         if let Some(why) = &self.why {
             missing.push(format!("failed queries: {} (the first: {why})", self.failed));
