@@ -62,6 +62,62 @@ fn problems_are_found_with_evidence_and_advice() {
     assert!(text.contains("BEGIN IMMEDIATE.") && text.contains("Statements by time"), "{text}");
 }
 
+/// A program that queues behind another one, and does something else when its turn has come. Meanwhile a third one is refused.
+const QUEUE: [(&str, &str); 2] = [
+    (
+        "holder.py",
+        "
+import os, sqlite3, time
+db = sqlite3.connect('app.db', isolation_level=None)
+db.execute('CREATE TABLE t (v INTEGER)')
+db.execute('BEGIN IMMEDIATE')
+os.rename('begin', 'held')
+while not os.path.exists('refused'):
+    time.sleep(0.02)
+db.execute('COMMIT')
+",
+    ),
+    (
+        "waiter.py",
+        "
+import os, sqlite3, threading, time
+while not os.path.exists('held'):
+    time.sleep(0.02)
+def turn():
+    db = sqlite3.connect('app.db', isolation_level=None, timeout=60)
+    db.execute('BEGIN IMMEDIATE')
+    db.execute('INSERT INTO t VALUES (1)')
+    time.sleep(0.05)
+    db.execute('COMMIT')
+waits = threading.Thread(target=turn)
+waits.start()
+time.sleep(0.2)
+try:
+    sqlite3.connect('app.db', isolation_level=None, timeout=0.1).execute('INSERT INTO t VALUES (2)')
+    raise SystemExit('not refused')
+except sqlite3.OperationalError:
+    os.rename('held', 'refused')
+waits.join()
+",
+    ),
+];
+
+#[test]
+fn what_met_the_lock_of_another_is_not_held_against_who_waited_for_it_too() {
+    let bench = Bench::new();
+    for (name, script) in QUEUE {
+        std::fs::write(bench.path(name), script).expect("written");
+    }
+    std::fs::write(bench.path("begin"), "").expect("written");
+    capture(&bench, &[], &["sh", "-c", "python3 holder.py & python3 waiter.py && wait"]).exits(0);
+    let summary = shown(&bench);
+    let found = summary["findings"].as_array().expect("a list");
+    let held: Vec<&serde_json::Value> = found.iter().filter(|one| one["kind"] == "program-holds-lock").collect();
+    assert!(held.len() == 1 && held[0]["title"].as_str().is_some_and(|text| text.contains("holder.py")), "{found:?}");
+    let evidence = held[0]["evidence"].as_str().expect("a text");
+    assert!(evidence.ends_with("in 2 calls; 1 of them failed with SQLITE_BUSY."), "{evidence}");
+}
+
 /// A refused BEGIN whose work is given up, other work with the same BEGIN, and a table that an open cursor locks.
 const LOCKED: &str = "
 import sqlite3

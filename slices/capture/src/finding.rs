@@ -51,10 +51,10 @@ struct Held<'k> {
     transactions: u64,
     sum_ns: u64,
     longest: (u64, &'k str),
-    /// Calls of other connections that waited in these transactions or that a lock ended there, by their places; the number of the
-    /// latter, and the time of waiting.
+    /// Calls of other connections that waited in these transactions or that a lock ended there, by their places; the latter; and
+    /// the time of waiting.
     others: BTreeSet<usize>,
-    refused: u64,
+    refused: BTreeSet<usize>,
     waited_ns: u64,
 }
 
@@ -65,13 +65,17 @@ impl Held<'_> {
         for (at, call) in met {
             let both_ns = call.end_ns().min(to).saturating_sub(call.at_ns.max(from));
             self.waited_ns += waited_ns(call).min(both_ns);
-            self.refused += u64::from(self.others.insert(at) && call.is_busy());
+            self.others.insert(at);
+            // It may have waited for several, one after the other, and failed at the lock of the last.
+            if call.is_busy() && (from..=to).contains(&call.end_ns()) {
+                self.refused.insert(at);
+            }
         }
     }
 
     /// What it cost other connections.
     fn cost(&self) -> String {
-        let refused = match self.refused {
+        let refused = match self.refused.len() {
             0 => String::new(),
             refused => format!("; {refused} of them failed with SQLITE_BUSY"),
         };
@@ -246,7 +250,7 @@ fn add<'k>(
     let does = |call: &Call| known.shapes.get(call).does;
     let sql = |call: &'k Call| known.shapes.written(call);
     let mut last: Option<&Call> = None;
-    let (mut has_read, mut holds) = (false, false);
+    let (mut has_read, mut holds, mut granted_ns) = (false, false, transaction.from_ns);
     let mut longest: (u64, &str) = (0, "");
     for call in calls() {
         if let Some(last) = last.filter(|_| holds) {
@@ -254,7 +258,10 @@ fn add<'k>(
         }
         kinds.extend(refuse(seen, known, call, has_read && transaction.began == Began::By(Begin::Deferred)));
         // Connections in memory need not be of one database.
-        holds |= !is_in_memory(connection) && takes_lock(call, &known.shapes);
+        if !holds && !is_in_memory(connection) && takes_lock(call, &known.shapes) {
+            // It may have waited for another holder before.
+            (holds, granted_ns) = (true, call.end_ns().min(call.at_ns + call.waited_ns));
+        }
         let between_ns = call.between_ns();
         longest = longest.max(if holds { (between_ns, sql(call)) } else { (0, "") });
         if between_ns > 0
@@ -272,7 +279,7 @@ fn add<'k>(
         last = Some(last.filter(|last| last.end_ns() > call.end_ns()).unwrap_or(call));
     }
     let held_ns = if holds { transaction.held_ns - transaction.rest_ns } else { 0 };
-    let times = (transaction.from_ns, transaction.to_ns);
+    let times = (granted_ns, transaction.to_ns);
     // A lock matters where another connection met it.
     if held_ns >= HELD_NS_MIN && met(times).next().is_some() {
         seen.held.add(held_ns, met(times), times);
@@ -308,7 +315,7 @@ fn of(program: &str, database: &str, seen: &Evidence, length_ns: u64) -> Vec<Fin
                 short(before),
                 seen.held.cost()
             ),
-            "Do this work before BEGIN or after COMMIT.",
+            "Do this work before BEGIN or after COMMIT, or COMMIT after fewer rows.",
         );
     }
     if seen.idle.0 >= IDLE_NS_MIN {

@@ -111,11 +111,19 @@ impl Source {
     /// Whether the file has a value at a path of keys.
     pub fn contains(&self, path: &[&str]) -> bool {
         let Ok(document) = toml_edit::Document::parse(self.text.as_str()) else { return false };
-        let mut item = Some(document.as_item());
-        for step in path {
-            item = item.and_then(|item| step.parse::<usize>().map_or_else(|_| item.get(*step), |at| item.get(at)));
-        }
-        item.is_some()
+        path.iter().try_fold(document.as_item(), |item, step| below(item, step)).is_some()
+    }
+
+    /// For each of these lists, named by their keys: the indexes of its elements that have a key.
+    pub fn with_key(&self, lists: &[Vec<&str>], key: &str) -> Vec<Vec<usize>> {
+        let document = toml_edit::Document::parse(self.text.as_str()).ok();
+        let whole = document.as_ref().map(|document| document.as_item());
+        let indexes = |list: &Vec<&str>| {
+            let list = list.iter().try_fold(whole?, |item, step| item.get(*step))?;
+            let elements = (0..).map_while(|at| list.get(at)).enumerate();
+            Some(elements.filter(|(_, element)| element.get(key).is_some()).map(|(at, _)| at).collect())
+        };
+        lists.iter().map(|list| indexes(list).unwrap_or_default()).collect()
     }
 
     fn toml_error(&self, error: &toml::de::Error) -> FileError {

@@ -87,7 +87,7 @@ impl Tables<'_, '_> {
             let creates = after.sql.trim_start().to_ascii_uppercase().starts_with("CREATE");
             (at(&["after_load", &i.to_string()]), if creates { statement } else { explained(&statement) })
         });
-        let invariants = self.with_sql(&["invariant"]).into_iter().zip(&self.workload.invariants);
+        let invariants = self.with_sql(&[vec!["invariant"]]).into_iter().flatten().zip(&self.workload.invariants);
         let invariants = invariants.map(|(place, invariant)| (place, explained(&asked(&invariant.sql))));
         let mut wrong = self.each(&after.collect::<Vec<_>>())?;
         wrong.extend(self.wrong(self.steps().into_iter().chain(invariants).collect())?);
@@ -97,9 +97,10 @@ impl Tables<'_, '_> {
     /// The statements of transactions.
     fn steps(&self) -> Vec<(Place, Statement)> {
         let statements = self.workload.plan_statements();
+        let transactions = &self.workload.transactions;
+        let lists: Vec<Vec<&str>> = transactions.iter().map(|of| vec!["transaction", &of.name, "step"]).collect();
         let mut all = vec![];
-        for transaction in &self.workload.transactions {
-            let of_file = self.with_sql(&["transaction", &transaction.name, "step"]);
+        for (transaction, of_file) in transactions.iter().zip(self.with_sql(&lists)) {
             let carried = transaction.steps.iter().filter_map(|step| match step {
                 Step::Sql(sql) => statements.get(sql.statement as usize),
                 _ => None,
@@ -109,14 +110,13 @@ impl Tables<'_, '_> {
         all
     }
 
-    /// The elements of a list that have a key `sql`, in their order.
-    fn with_sql(&self, list: &[&str]) -> Vec<Place> {
-        let at = |i: usize| [list, &[i.to_string().as_str(), "sql"]].concat().iter().map(ToString::to_string).collect();
-        let is_there = |i: &usize| self.source.contains(&[list, &[i.to_string().as_str()]].concat());
-        let places = (0..).take_while(is_there).map(at);
-        places
-            .filter(|place: &Place| self.source.contains(&place.iter().map(String::as_str).collect::<Vec<_>>()))
-            .collect()
+    /// The elements of each list that have a key `sql`, in their order.
+    fn with_sql(&self, lists: &[Vec<&str>]) -> Vec<Vec<Place>> {
+        let place = |list: &[&str], at: usize| {
+            list.iter().map(ToString::to_string).chain([at.to_string(), "sql".to_string()]).collect()
+        };
+        let indexes = self.source.with_key(lists, "sql").into_iter();
+        indexes.zip(lists).map(|(all, list)| all.into_iter().map(|at| place(list, at)).collect()).collect()
     }
 
     /// Those that the library does not compile. All are tried in one script, and one by one if that fails.

@@ -146,7 +146,7 @@ pub fn step<'f>(
             other => at.read(other)?,
         };
         check(&file.at, &at)?;
-        names.declare(name, Name::new(Meaning::Kept { slot: *slots, plus: 0 }, &at, None))?;
+        names.declare(name, Name::new(Meaning::Kept { slot: *slots, plus: 0 }, &at, false))?;
         keep.push(KeepAt { slot: *slots, rows: file.max.unwrap_or(1).max(1), pointer: file.at });
         *slots += 1;
     }

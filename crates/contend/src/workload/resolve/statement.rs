@@ -35,20 +35,24 @@ pub enum Meaning {
 pub struct Name<'a> {
     meaning: Meaning,
     at: At<'a>,
-    /// The step whose argument it is; `None` if all later steps may use it.
-    step: Option<usize>,
+    /// Whether only the present step may use it.
+    of_step: bool,
     pub used: bool,
 }
 
 impl<'a> Name<'a> {
-    pub fn new(meaning: Meaning, at: &At<'a>, step: Option<usize>) -> Self {
-        Self { meaning, at: at.clone(), step, used: false }
+    pub fn new(meaning: Meaning, at: &At<'a>, of_step: bool) -> Self {
+        Self { meaning, at: at.clone(), of_step, used: false }
     }
 }
 
 /// The names known at some point of a transaction.
 #[derive(Debug, Default)]
-pub struct Names<'a>(BTreeMap<String, Name<'a>>);
+pub struct Names<'a> {
+    all: BTreeMap<String, Name<'a>>,
+    /// Those that only the present step may use. A transaction can have thousands of steps.
+    of_step: BTreeMap<String, Name<'a>>,
+}
 
 impl<'a> Names<'a> {
     /// Adds a name.
@@ -61,33 +65,34 @@ impl<'a> Names<'a> {
         {
             return entry.at.fail(format!("`{name}` cannot be written as a placeholder: use letters, digits and _"));
         }
-        if self.0.contains_key(name) {
+        if self.all.contains_key(name) || self.of_step.contains_key(name) {
             return entry.at.fail(format!("`{name}` is already the name of an argument or a kept value"));
         }
-        self.0.insert(name.to_string(), entry);
+        let names = if entry.of_step { &mut self.of_step } else { &mut self.all };
+        names.insert(name.to_string(), entry);
         Ok(())
     }
 
     /// What a name means; marks it as used.
     pub fn use_name(&mut self, name: &str) -> Option<&Meaning> {
-        let entry = self.0.get_mut(name)?;
+        let entry = self.of_step.get_mut(name).or_else(|| self.all.get_mut(name))?;
         entry.used = true;
         Some(&entry.meaning)
     }
 
-    /// Forgets the arguments of a step, which must have been used.
-    pub fn close_step(&mut self, step: usize) -> Result<(), FileError> {
-        check_used(self.0.iter().filter(|(_, name)| name.step == Some(step)))?;
-        self.0.retain(|_, name| name.step != Some(step));
+    /// Forgets the arguments of the present step, which must have been used.
+    pub fn close_step(&mut self) -> Result<(), FileError> {
+        check_used(self.of_step.iter())?;
+        self.of_step.clear();
         Ok(())
     }
 
     pub fn check_all_used(&self) -> Result<(), FileError> {
-        check_used(self.0.iter())
+        check_used(self.all.iter())
     }
 
     fn listed(&self) -> String {
-        let names: Vec<String> = self.0.keys().map(|name| format!(":{name}")).collect();
+        let names: Vec<String> = self.all.keys().chain(self.of_step.keys()).map(|name| format!(":{name}")).collect();
         let own = if names.is_empty() { String::new() } else { format!("{}, ", names.join(", ")) };
         format!("{own}:now, :now_ms")
     }

@@ -58,7 +58,7 @@ pub fn transaction(
     if file.begin.is_some() && file.step.iter().any(|step| step.request.is_some()) {
         return at.key("begin").fail("requests have no begin");
     }
-    builder.declare(&file.args, &at.key("args"), None, 1, &used)?;
+    builder.declare(&file.args, &at.key("args"), false, 1, &used)?;
     let mut steps = vec![];
     for (i, step) in file.step.iter().enumerate() {
         steps.extend(builder.step(i, step, &at.key("step").key(i))?);
@@ -124,7 +124,7 @@ impl<'f> Builder<'_, '_, 'f> {
         &mut self,
         written: &BTreeMap<String, Toml>,
         at: &At<'f>,
-        step: Option<usize>,
+        of_step: bool,
         repeat: u32,
         used: &BTreeSet<&str>,
     ) -> Result<(), FileError> {
@@ -136,8 +136,8 @@ impl<'f> Builder<'_, '_, 'f> {
                 unique(value, &at)?;
                 uniques.push(name);
             } else if value.get("kept").is_some() {
-                let meaning = self.kept_plus(value, &at, step)?;
-                self.names.declare(name, Name::new(meaning, &at, step))?;
+                let meaning = self.kept_plus(value, &at, of_step)?;
+                self.names.declare(name, Name::new(meaning, &at, of_step))?;
             } else {
                 drawn.insert(name.clone(), value.clone());
             }
@@ -145,11 +145,11 @@ impl<'f> Builder<'_, '_, 'f> {
         let per_repetition = |n: usize| if repeat > 1 { n as u32 } else { 0 };
         for (i, name) in uniques.iter().enumerate() {
             let meaning = Meaning::Unique { first: self.uniques + i as u32, stride: per_repetition(uniques.len()) };
-            self.names.declare(name, Name::new(meaning, &at.key(name), step))?;
+            self.names.declare(name, Name::new(meaning, &at.key(name), of_step))?;
         }
         self.uniques = self.uniques.saturating_add(repeat.saturating_mul(uniques.len() as u32));
         let fields = fields(&drawn, at, &self.shared.scope)?;
-        self.declare_fields(fields, at, step, repeat, used)
+        self.declare_fields(fields, at, of_step, repeat, used)
     }
 
     /// Declares drawn arguments. Constants become literals of the step; arguments that are only used by a format stay
@@ -158,7 +158,7 @@ impl<'f> Builder<'_, '_, 'f> {
         &mut self,
         fields: Fields,
         at: &At<'f>,
-        step: Option<usize>,
+        of_step: bool,
         repeat: u32,
         used: &BTreeSet<&str>,
     ) -> Result<(), FileError> {
@@ -176,7 +176,7 @@ impl<'f> Builder<'_, '_, 'f> {
                 (None, Some(j)) => Meaning::Argument { first: self.arguments.saturating_add(j as u32), stride },
                 (None, None) => Meaning::Ingredient,
             };
-            let mut name = Name::new(meaning, &at.key(&field.name), step);
+            let mut name = Name::new(meaning, &at.key(&field.name), of_step);
             name.used = in_format(&fields, i);
             self.names.declare(&field.name, name)?;
         }
@@ -188,12 +188,12 @@ impl<'f> Builder<'_, '_, 'f> {
     }
 
     /// `{ kept = "id", plus = 1 }`
-    fn kept_plus(&mut self, value: &Toml, at: &At<'f>, step: Option<usize>) -> Result<Meaning, FileError> {
+    fn kept_plus(&mut self, value: &Toml, at: &At<'f>, of_step: bool) -> Result<Meaning, FileError> {
         let table = value.as_table().expect("it has a key");
         if let Some(key) = table.keys().find(|key| !matches!(key.as_str(), "kept" | "plus")) {
             return at.fail(format!("`kept` has no option `{key}` (it has plus)"));
         }
-        if step.is_none() {
+        if !of_step {
             return at.fail("`kept` is for arguments of a step: the transaction has kept nothing yet");
         }
         let kept: String = at.key("kept").read(&table["kept"])?;
@@ -218,14 +218,14 @@ impl<'f> Builder<'_, '_, 'f> {
         }
         let of_answer = file.status.is_some() || file.refused.is_some() || file.count.is_some();
         match file.request {
-            Some(_) => return Ok(vec![Step::Http(self.http_step(index, file, at)?)]),
+            Some(_) => return Ok(vec![Step::Http(self.http_step(file, at)?)]),
             None if of_answer || file.body.is_some() || !file.headers.is_empty() => {
                 return at.fail("headers, body, status, refused and count are for steps with a request");
             }
             None => {}
         }
         if let Some(sql) = &file.sql {
-            let step = self.sql_step(index, sql, file, at)?;
+            let step = self.sql_step(sql, file, at)?;
             return match &file.every {
                 None => Ok(vec![Step::Sql(step)]),
                 Some(every) => {
@@ -249,7 +249,7 @@ impl<'f> Builder<'_, '_, 'f> {
         }
     }
 
-    fn sql_step(&mut self, index: usize, sql: &str, file: &StepFile, at: &At<'f>) -> Result<SqlStep, FileError> {
+    fn sql_step(&mut self, sql: &str, file: &StepFile, at: &At<'f>) -> Result<SqlStep, FileError> {
         let repeat = match &file.repeat {
             None => 1,
             Some(value) => at.key("repeat").fixed::<u32>(value, self.shared.scale)?,
@@ -265,13 +265,13 @@ impl<'f> Builder<'_, '_, 'f> {
         let sql_at = at.key("sql");
         check_step(sql, &sql_at)?;
         let used: BTreeSet<&str> = names_in(file).into_iter().collect();
-        self.declare(&file.args, &at.key("args"), Some(index), repeat, &used)?;
+        self.declare(&file.args, &at.key("args"), true, repeat, &used)?;
         let (text, args) = compile(sql, &mut self.names, &sql_at)?;
         let statement = self.statement(text, &file.on);
         for (name, own) in &file.on {
             self.own_sql(name, own, statement, &args, &at.key("on").key(name))?;
         }
-        self.names.close_step(index)?;
+        self.names.close_step()?;
         let (rows_min, rows_max) = rows(file.rows.as_ref(), &at.key("rows"))?;
         let keep = self.keep(&file.keep, &at.key("keep"))?;
         Ok(SqlStep { statement, rows_min, rows_max, repeat, keep, args })
@@ -308,14 +308,14 @@ impl<'f> Builder<'_, '_, 'f> {
         }
     }
 
-    fn http_step(&mut self, index: usize, file: &StepFile, at: &At<'f>) -> Result<HttpStep, FileError> {
+    fn http_step(&mut self, file: &StepFile, at: &At<'f>) -> Result<HttpStep, FileError> {
         if file.repeat.is_some() || file.every.is_some() {
             return at.fail("a request is sent once; write the step again to send it again");
         }
         let used = request::names_in(file);
-        self.declare(&file.args, &at.key("args"), Some(index), 1, &used)?;
+        self.declare(&file.args, &at.key("args"), true, 1, &used)?;
         let (request, sources) = request::request(file, &mut self.names, &self.shared.session, at)?;
-        self.names.close_step(index)?;
+        self.names.close_step()?;
         let rows = rows(file.rows.as_ref(), &at.key("rows"))?;
         self.shared.requests.push(request);
         let number = self.shared.requests.len() as u32 - 1;
@@ -358,7 +358,7 @@ impl<'f> Builder<'_, '_, 'f> {
                 None => Meaning::Kept { slot, plus: 0 },
                 Some(max) => Meaning::KeptColumn { slot, max },
             };
-            self.names.declare(name, Name::new(meaning, &at, None))?;
+            self.names.declare(name, Name::new(meaning, &at, false))?;
             keeps.push(Keep { slot, column: file.column, rows: file.max.unwrap_or(1) });
         }
         Ok(keeps)
