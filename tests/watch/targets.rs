@@ -447,7 +447,7 @@ fn a_terminal_shows_statements_and_findings_at_the_full_depth() {
         "depth: with-statements",
         "holds the write lock while it does something else. It held the lock for",
         "after \"INSERT INTO t (v) VALUES (zeroblob(?))\" and before \"COMMIT\"",
-        "Change: Do this work before BEGIN or after COMMIT.",
+        "Change: Do this work before BEGIN or after COMMIT, or COMMIT after fewer rows.",
     ] {
         assert!(words.contains(part), "{part} is missing in\n{text}");
     }

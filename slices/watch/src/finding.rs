@@ -44,8 +44,15 @@ pub enum Kind {
     NoBusyTimeout { refused: u64, holder: Option<u32>, holder_sql: Option<String> },
     /// A refused call was not retried; without statements the cause (an earlier read, or no timeout) is unknown.
     RefusedAtOnce { refused: u64, holder: Option<u32> },
-    /// The busy timeout ended before the lock was free.
-    TimeoutTooShort { gave_up: u64, longest_ns: u64, holder: Option<u32>, holder_sql: Option<String>, held_ns_max: u64 },
+    /// The busy timeout ended before the lock was free, `holder_times` while the holder of most had it.
+    TimeoutTooShort {
+        gave_up: u64,
+        longest_ns: u64,
+        holder: Option<u32>,
+        holder_sql: Option<String>,
+        holder_times: u64,
+        held_ns_max: u64,
+    },
     /// One process takes the lock again and again while another one polls.
     Starvation {
         holder: u32,

@@ -223,7 +223,7 @@ impl<'t> View<'t> {
 
     fn timeout_too_short(&self, pid: u32) -> Option<Case> {
         let tally = self.tallies.get(&pid).filter(|tally| tally.gave_up.count > 0)?;
-        let longest = tally.longest_gave_up.as_ref();
+        let (holder_times, longest) = tally.mostly_gave_up().map(|(times, wait)| (*times, wait)).unzip();
         let (holder, holder_sql) = longest.map_or((None, None), |wait| (wait.holder, wait.holder_sql.clone()));
         // The holder may be another thread of the same process.
         let writes =
@@ -239,6 +239,7 @@ impl<'t> View<'t> {
             longest_ns: tally.gave_up.max_ns,
             holder,
             holder_sql,
+            holder_times: holder_times.unwrap_or(0),
             held_ns_max: held_ns_max.unwrap_or(0),
         };
         Some(Case::of_wait(kind, longest))

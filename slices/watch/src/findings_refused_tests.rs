@@ -164,3 +164,23 @@ fn a_statement_without_a_text_is_a_part_of_its_transaction() {
     assert_eq!(tally.shapes.keys().collect::<Vec<_>>(), ["(a statement whose text was not seen); COMMIT"]);
     assert_eq!((tally.without_text, tally.statements[&None].total_ns), (1, 9 * MS));
 }
+
+#[test]
+fn of_several_holders_the_one_of_most_waits_is_named() {
+    let mut watched = Watched::new();
+    let third = Who { pid: 9, tid: 9 };
+    // The last wait is the longest.
+    for (holder, from_ms, to_ms) in [(ONE, 100, 300), (ONE, 1_000, 1_200), (third, 2_000, 2_900)] {
+        watched.takes(from_ms, holder);
+        watched.begins(from_ms, WAITER, "INSERT INTO t");
+        for at_ms in [from_ms + 10, to_ms - 20, to_ms - 10] {
+            watched.lock(at_ms, WAITER, Lock::WalWrite, Change::Refused(Mode::Alone));
+        }
+        watched.ends(to_ms, WAITER, 5);
+        watched.lock(to_ms + 10, holder, Lock::WalWrite, Change::Released);
+    }
+    let found = watched.found(3_000);
+    let too_short = found.iter().find(|finding| finding.pid == WAITER.pid).expect("a finding");
+    let kind = &too_short.case.kind;
+    assert!(matches!(kind, Kind::TimeoutTooShort { gave_up: 3, holder: Some(7), holder_times: 2, .. }), "{kind:?}");
+}

@@ -57,8 +57,14 @@ mod tests {
     use crate::finding::Case;
 
     fn gave_up(pid: u32, longest_ns: u64) -> Finding {
-        let kind =
-            Kind::TimeoutTooShort { gave_up: 2, longest_ns, holder: None, holder_sql: None, held_ns_max: longest_ns };
+        let kind = Kind::TimeoutTooShort {
+            gave_up: 2,
+            longest_ns,
+            holder: None,
+            holder_sql: None,
+            holder_times: 1,
+            held_ns_max: longest_ns,
+        };
         Finding { database: 0, pid, case: Case::of_process(kind), cost_ns: longest_ns, seen_ns: None, further: None }
     }
 

@@ -203,9 +203,9 @@ pub struct Tally {
     pub refused_fresh: Refused,
     /// Whether statements of the process were visible at such a refusal.
     pub sees_refused: bool,
-    /// Waits that ended without the lock after several attempts, and the holder during the longest.
+    /// Waits that ended without the lock after several attempts; by their holder, the number and the longest.
     pub gave_up: Times,
-    pub longest_gave_up: Option<Wait>,
+    pub gave_up_by: BTreeMap<Option<u32>, (u64, Wait)>,
     /// Those for the writer's lock.
     pub write_waits: Ended,
     /// Syncs while it held the write lock.
@@ -316,9 +316,19 @@ impl Tally {
             if refused.example.as_ref().is_none_or(|known| known.holder.is_none() && wait.holder.is_some()) {
                 refused.example = Some(wait.clone());
             }
-        } else if wait.tries > 1 && self.gave_up.add(ns, wait.who.tid) {
-            self.longest_gave_up = Some(wait.clone());
+        } else if wait.tries > 1 {
+            self.gave_up.add(ns, wait.who.tid);
+            let (times, longest) = self.gave_up_by.entry(wait.holder).or_insert_with(|| (0, wait.clone()));
+            *times += 1;
+            if ns > longest.to_ns.saturating_sub(longest.from_ns) {
+                longest.clone_from(wait);
+            }
         }
+    }
+
+    /// The holder during most of the waits that ended without the lock: their number, and the longest.
+    pub fn mostly_gave_up(&self) -> Option<&(u64, Wait)> {
+        self.gave_up_by.values().max_by_key(|(times, longest)| (*times, longest.to_ns.saturating_sub(longest.from_ns)))
     }
 }
 

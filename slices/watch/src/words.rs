@@ -150,25 +150,30 @@ fn evidence(finding: &Finding, who: &str, name: &dyn Fn(u32) -> String) -> Strin
              each would wait for the other.{}{}",
             counted(*refused, "refusal"),
             too_old(*outdated),
-            had(*refused, (pid, *holder), holder_sql.as_deref(), name)
+            had(at_one(*refused), (pid, *holder), holder_sql.as_deref(), name)
         ),
         Kind::NoBusyTimeout { refused, holder, holder_sql } => {
-            let then = had(*refused, (pid, *holder), holder_sql.as_deref(), name);
+            let then = had(at_one(*refused), (pid, *holder), holder_sql.as_deref(), name);
             format!("{}, none tried again.{then}", counted(*refused, "refusal"))
         }
         Kind::RefusedAtOnce { refused, holder } => {
-            let then = had(*refused, (pid, *holder), None, name);
+            let then = had(at_one(*refused), (pid, *holder), None, name);
             let refused = counted(*refused, "refusal");
             format!("{refused}, none tried again.{then} Which of two causes it is cannot be seen without statements.")
         }
-        Kind::TimeoutTooShort { gave_up, longest_ns, holder, holder_sql, held_ns_max } => {
+        Kind::TimeoutTooShort { gave_up, longest_ns, holder, holder_sql, holder_times, held_ns_max } => {
             let (tried, count) = (time(*longest_ns), times(*gave_up));
             // The hold of a lock that is not the writer's, such as that of a last close, is not measured.
             let held = match held_ns_max {
                 0 => String::new(),
                 ns => format!(" Another connection held the lock for up to {}.", time(*ns)),
             };
-            let then = had(*gave_up, (pid, *holder), holder_sql.as_deref(), name);
+            let when = match (*gave_up, *holder_times) {
+                (1, _) => "Meanwhile".to_string(),
+                (all, of_holder) if all == of_holder => "Each time".to_string(),
+                (all, of_holder) => format!("In {of_holder} of these {all} waits"),
+            };
+            let then = had(&when, (pid, *holder), holder_sql.as_deref(), name);
             format!("It tried for up to {tried} and stopped, {count}.{held}{then}")
         }
         Kind::Starvation { holder, holder_sql, held_permille, waited_ns, had_ns, gave_up } => {
@@ -281,7 +286,7 @@ fn has_read(finding: &Finding) -> &'static str {
 
 fn change(kind: &Kind) -> &'static str {
     match kind {
-        Kind::ProgramHoldsLock { .. } => "Do this work before BEGIN or after COMMIT.",
+        Kind::ProgramHoldsLock { .. } => "Do this work before BEGIN or after COMMIT, or COMMIT after fewer rows.",
         Kind::IdleInTransaction { .. } => {
             "If the program does something else meanwhile, such as a slow call: do it before BEGIN or after COMMIT. If it has \
              forgotten the transaction: COMMIT or ROLLBACK on every path, also after an exception. Until then no other process \
@@ -409,10 +414,14 @@ fn same_of(further: Further) -> String {
     format!(" The same was seen of {} further {processes} {which}{in_all}.", further.processes)
 }
 
-/// The process that had the lock during one of `count` refusals or waits of process `pid`, and its statement.
-fn had(count: u64, (pid, holder): (u32, Option<u32>), sql: Option<&str>, name: &dyn Fn(u32) -> String) -> String {
+/// When one of `count` refusals was.
+fn at_one(count: u64) -> &'static str {
+    if count == 1 { "Meanwhile" } else { "At one of these refusals" }
+}
+
+/// The process that had the lock while process `pid` was refused or waited, and its statement.
+fn had(when: &str, (pid, holder): (u32, Option<u32>), sql: Option<&str>, name: &dyn Fn(u32) -> String) -> String {
     let Some(holder) = holder else { return String::new() };
-    let when = if count == 1 { "Meanwhile" } else { "During one of them" };
     let sql = sql.map_or(String::new(), |sql| format!(", in or after {}", quoted(Some(sql))));
     match holder == pid {
         true => format!(" {when} another connection of the same process held the lock{sql}."),

@@ -85,7 +85,8 @@ fn waits_of_microseconds_are_no_news() {
 fn a_hold_that_was_not_measured_is_left_out() {
     let said = |held_ns_max| {
         let (gave_up, longest_ns) = (1, 1_000_000_000);
-        let kind = Kind::TimeoutTooShort { gave_up, longest_ns, holder: None, holder_sql: None, held_ns_max };
+        let kind =
+            Kind::TimeoutTooShort { gave_up, longest_ns, holder: None, holder_sql: None, holder_times: 1, held_ns_max };
         let case = Case::of_process(kind);
         let finding = Finding { database: 0, pid: 7, case, cost_ns: 0, seen_ns: None, further: None };
         words(&finding, &|pid| pid.to_string(), &|tid| tid.to_string()).evidence
