@@ -82,7 +82,8 @@ unsafe fn write(t: *mut Thread, id: u64, index: c_int, given: Value) -> usize {
             if place.is_null() {
                 return 0;
             }
-            let shown = if full || kind == value::NULL { bits } else { hash::number(key, kind, bits) };
+            let (kind, shown) =
+                if full || kind == value::NULL { (kind, bits) } else { hash::of_number(key, kind, bits) };
             head(place, record::HEAD, (kind::BIND, kind, index as u16), id, shown);
             record::HEAD
         }

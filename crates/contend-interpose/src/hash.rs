@@ -1,6 +1,8 @@
 //! SipHash-1-3 with a 128-bit key: equal values have equal hashes, and without the key a hash reveals nothing about
 //! its value.
 
+use crate::format::value;
+
 /// An incremental hash.
 pub struct Sip {
     v: [u64; 4],
@@ -99,6 +101,26 @@ pub fn number(key: [u64; 2], kind: u8, bits: u64) -> u64 {
     sip.end()
 }
 
+/// Largest real up to which each integer is a real.
+const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
+
+/// The integer that a real is equal to; `None` if it has a fraction or is larger than [`EXACT_MAX`].
+#[inline]
+pub fn whole(real: f64) -> Option<i64> {
+    let number = real as i64;
+    (number as f64 == real && real.abs() <= EXACT_MAX).then_some(number)
+}
+
+/// Type and hash of a number in a capture with hashes. A real without a fraction has those of the integer, to which it is equal
+/// for SQLite: drivers of languages with one kind of number, such as better-sqlite3, bind all of them as reals.
+#[inline]
+pub fn of_number(key: [u64; 2], kind: u8, bits: u64) -> (u8, u64) {
+    match whole(f64::from_bits(bits)).filter(|_| kind == value::REAL) {
+        Some(integer) => (value::INTEGER, number(key, value::INTEGER, integer.cast_unsigned())),
+        None => (kind, number(key, kind, bits)),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -113,5 +135,15 @@ mod tests {
             assert_ne!(bytes([1, 3], &text), bytes([1, 2], &text));
         }
         assert_ne!(number([1, 2], 1, 7), number([1, 2], 2, 7), "1 and 1.0 are different values");
+    }
+
+    #[test]
+    fn a_real_without_a_fraction_has_the_hash_of_the_integer() {
+        let of = |real: f64| of_number([1, 2], value::REAL, real.to_bits());
+        let integer = |number: i64| of_number([1, 2], value::INTEGER, number.cast_unsigned());
+        assert_eq!((of(3.0), of(-0.0), of(-7.0)), (integer(3), integer(0), integer(-7)));
+        for real in [2.5, 1e300, f64::INFINITY, f64::NAN, 9_223_372_036_854_775_808.0] {
+            assert_eq!(of(real), (value::REAL, number([1, 2], value::REAL, real.to_bits())), "{real}");
+        }
     }
 }

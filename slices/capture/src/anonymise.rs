@@ -80,15 +80,16 @@ fn anonymous(raw: &Raw, key: [u64; 2], server: Option<&str>) -> Vec<u8> {
             padded(bytes)
         }
         kind::BIND => {
-            let (hash, end) = match raw.a() {
-                kind @ (value::INTEGER | value::REAL) => (hash::number(key, kind, raw.t()), record::HEAD),
-                value::TEXT | value::BLOB => {
+            let ((kind, hash), end) = match raw.a() {
+                kind @ (value::INTEGER | value::REAL) => (hash::of_number(key, kind, raw.t()), record::HEAD),
+                kind @ (value::TEXT | value::BLOB) => {
                     let bytes = raw.bytes(record::NUMBER_BYTES, raw.u64(record::NUMBER));
-                    (hash::bytes(key, bytes), record::NUMBER_BYTES)
+                    ((kind, hash::bytes(key, bytes)), record::NUMBER_BYTES)
                 }
                 _ => return whole(),
             };
             let mut bytes = raw.bytes(0, end as u64).to_vec();
+            bytes[record::A] = kind;
             put(&mut bytes, record::T, hash);
             padded(bytes)
         }

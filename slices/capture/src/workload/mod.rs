@@ -54,7 +54,7 @@ use self::tables::Tables;
 use self::timeouts::Timeouts;
 use self::trial::{NotLoaded, Trial};
 use self::tried::{Difference, Found};
-use self::unheld::Types;
+use self::unheld::{Types, without_fractions};
 use self::unmet::Unmet;
 use crate::alike::folded;
 use crate::literal::{text, wrapped};
@@ -234,7 +234,9 @@ fn fit(
 impl<'k> Writer<'k> {
     /// The generator of an argument, and whether its column has texts.
     fn generator(&self, at: &Place) -> (Drawn, bool) {
-        let Place { shape, column, values, of, .. } = at;
+        let Place { shape, column, of, .. } = at;
+        let whole = without_fractions(&at.values);
+        let values = &whole.as_ref().map_or_else(|| at.values.to_vec(), |whole| whole.iter().collect());
         let is_limit = column.is_some_and(|column| column.eq_ignore_ascii_case("limit"));
         if is_limit && self.known.manifest.values == Values::Hash {
             return (rows_of_limit(shape, at.calls, &at.tokens[..at.at]).to_string().into(), false);

@@ -4,6 +4,7 @@
 use crate::trace::Value;
 use contend::workload::Workload;
 use contend_interpose::format::value;
+use contend_interpose::hash::whole;
 use contend_sql::{Catalogue, HeldColumn, ParamType, ValueCounts, table_columns};
 
 /// The types of columns on a server.
@@ -46,6 +47,16 @@ pub fn of_rows(workload: &Workload) -> Option<String> {
         let holds = types.holds(&table.name, &field.name)?;
         (!holds.holds_all(counts)).then(|| sentence((&table.name, &field.name), &kinds(counts)))
     })
+}
+
+/// Reals as integers, if none of them has a fraction: some drivers bind all numbers as reals.
+pub fn without_fractions(values: &[&Value]) -> Option<Vec<Value>> {
+    let integer = |value: &&Value| match value {
+        Value::Real(real) => whole(*real).map(Value::Integer),
+        other => Some((*other).clone()),
+    };
+    let has_reals = values.iter().any(|value| matches!(value, Value::Real(_)));
+    if has_reals { values.iter().map(integer).collect() } else { None }
 }
 
 fn kinds(counts: ValueCounts) -> String {
@@ -92,6 +103,15 @@ mod tests {
         ] {
             assert_eq!(of(declared, generator), None, "{declared}");
         }
+    }
+
+    #[test]
+    fn reals_are_integers_if_none_has_a_fraction() {
+        let of = |values: &[Value]| without_fractions(&values.iter().collect::<Vec<_>>());
+        let all = [Value::Real(2.0), Value::Null, Value::Integer(5)];
+        assert_eq!(of(&all), Some(vec![Value::Integer(2), Value::Null, Value::Integer(5)]));
+        assert_eq!(of(&[Value::Real(2.0), Value::Real(2.5)]), None);
+        assert_eq!(of(&all[1..]), None, "there is nothing to change");
     }
 
     #[test]
