@@ -245,8 +245,29 @@ fn steps(summary: &Summary, kind: &Kind) -> Block {
         lines.push(rounds + &all.join("; then "));
         at += period * times;
     }
-    lines.extend((at < kind.statements.len()).then(|| format!("and {} more", kind.statements.len() - at)));
+    if at < kind.statements.len() {
+        lines = tally(&kind.statements, |text| cut(written(summary, text), SQL));
+    }
     Block::List(lines)
+}
+
+/// The statements of a transaction whose order has no short description: each text with its number.
+fn tally(statements: &[(String, u64)], shown: impl Fn(&str) -> String) -> Vec<String> {
+    let mut texts: Vec<(&str, u64)> = vec![];
+    for (text, times) in statements {
+        match texts.iter_mut().find(|(known, _)| known == text) {
+            Some((_, all)) => *all += times,
+            None => texts.push((text, *times)),
+        }
+    }
+    let line = |(text, times): &(&str, u64)| of_times(*times) + &shown(text);
+    let first = texts.iter().take(STEPS).map(line);
+    let executions = plural(texts.iter().map(|(_, times)| times).sum(), "execution");
+    let mut lines =
+        vec![format!("{} in {executions}, in an order that does not repeat:", plural(texts.len() as u64, "statement"))];
+    lines.extend(first);
+    lines.extend((texts.len() > STEPS).then(|| format!("and {} more", texts.len() - STEPS)));
+    lines
 }
 
 fn of_times(times: u64) -> String {
@@ -409,5 +430,12 @@ mod tests {
         assert_eq!(repeated(&all(&[event, event, seats])), (1, 2));
         assert_eq!(repeated(&all(&[event, seats, ("INSERT INTO events", 3), seats])), (1, 1), "other numbers");
         assert_eq!(repeated(&all(&[event])), (1, 1));
+    }
+
+    #[test]
+    fn statements_in_no_order_are_counted() {
+        let lines = tally(&all(&[("SELECT a", 1), ("UPDATE b", 3), ("UPDATE c", 1), ("UPDATE b", 2)]), str::to_string);
+        let head = "3 statements in 7 executions, in an order that does not repeat:";
+        assert_eq!(lines, [head, "SELECT a", "5 times: UPDATE b", "UPDATE c"]);
     }
 }

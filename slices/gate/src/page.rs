@@ -1,6 +1,6 @@
 //! The result of a gate, with the same sentences on a terminal, in Markdown and in JUnit XML.
 
-use crate::judge::{COVERAGE, Judged, Judgement, judge, judgement, rounds_min};
+use crate::judge::{COVERAGE, Judged, Judgement, is_decided, judge, judgement, rounds_min};
 use crate::junit;
 use crate::left;
 use crate::saved::{By, Gate, Why};
@@ -176,7 +176,7 @@ pub fn of_gate(gate: &Gate) -> Page {
                 ("takes", &format!("the {} of A", gate.by.words())),
                 gate.margin,
                 Some(each_ns(gate)),
-            ),
+            ) + &by_cpu(gate, &comparison),
             judgement: judgement(&comparison.verdict),
         }],
         table: table(gate),
@@ -188,6 +188,18 @@ pub fn of_gate(gate: &Gate) -> Page {
             gate.by.words()
         ),
         origin: format!("Made by contend {} from gate.toml.", gate.contend),
+    }
+}
+
+/// A word about CPU time, which other programs on the machine change less, where it tells what wall time does not.
+fn by_cpu(gate: &Gate, by_wall: &Comparison) -> String {
+    let by_cpu = judge(gate.counting(), By::Cpu, gate.margin);
+    let is_open = gate.by == By::Wall && judgement(&by_wall.verdict) == Judgement::CannotTell;
+    match by_cpu.ratio.filter(|_| is_open && is_decided(&by_cpu, gate.margin)) {
+        Some(ratio) => {
+            format!(" By CPU time the answer is *{}*, {}: --by cpu lets it decide.", by_cpu.verdict, Ratio(ratio))
+        }
+        None => String::new(),
     }
 }
 
@@ -376,6 +388,19 @@ mod tests {
         let few = of_ratios(&[2.0; 4]).answers[0].line.clone();
         assert!(few.contains("in 4 rounds, and an interval needs 11 (33.0 s at this pace)"), "{few}");
         assert_eq!(of_ratios(&[]).answers[0].line, "cannot tell: no round was finished.");
+    }
+
+    #[test]
+    fn cpu_time_that_tells_is_named_where_wall_time_does_not() {
+        let mut gate = of_rounds(&[0.8, 1.25].repeat(10));
+        for round in &mut gate.rounds {
+            (round.a.cpu_ns, round.b.cpu_ns) = (1_000, 1_100);
+        }
+        let line = |gate: &Gate| of_gate(gate).answers[0].line.clone();
+        let words = " By CPU time the answer is *slower*, 1.10 x: --by cpu lets it decide.";
+        assert!(line(&gate).ends_with(words), "{}", line(&gate));
+        gate.by = By::Cpu;
+        assert!(!line(&gate).contains("--by cpu"));
     }
 
     #[test]

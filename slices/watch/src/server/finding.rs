@@ -1,6 +1,7 @@
 //! Findings about a server: a problem, its evidence, and advice. Pure. A healthy server gets none.
 
 use super::history::{Blocked, ClientHistory, History, Snapshot};
+use super::holders::DEFINITION;
 use super::look::PREPARED;
 use super::waits::{Candidate, Unknown};
 use crate::words::{Words, one_line, time, times};
@@ -259,8 +260,16 @@ pub fn words(finding: &Finding) -> Words {
         Kind::UnknownHolder { lock, waiters, longest_wait_ns, waiting, candidates } => (
             format!("{} for a lock ({lock}); who holds it is not known.", clients_wait(*waiters)),
             format!("{}{}", waits(*longest_wait_ns, waiting), may_be(candidates)),
-            "End FLUSH TABLES WITH READ LOCK, BACKUP STAGE and LOCK TABLES early; `INSTALL SONAME 'metadata_lock_info'` lets \
-             the watch name the holder (MariaDB).",
+            match lock == DEFINITION {
+                true => {
+                    "End transactions that have used the table: each keeps its definition locked until COMMIT or ROLLBACK, also \
+                     one that only read. `INSTALL SONAME 'metadata_lock_info'` lets the watch name the holder (MariaDB)."
+                }
+                false => {
+                    "End FLUSH TABLES WITH READ LOCK, BACKUP STAGE and LOCK TABLES early; `INSTALL SONAME 'metadata_lock_info'` \
+                     lets the watch name the holder (MariaDB)."
+                }
+            },
         ),
         Kind::Deadlocks { count, statements } => {
             let shown: Vec<String> = statements.iter().map(|sql| quoted(Some(sql))).collect();

@@ -168,4 +168,11 @@ fn a_lock_whose_holder_is_not_known_is_a_finding_with_those_that_may_hold_it() {
     };
     assert_eq!((lock.as_str(), candidates.len(), candidates[0].client), ("table level lock", 1, 1));
     assert_eq!(kinds(vec![waits(300, &[]), waits(499, &[])]), []);
+    let advice = |lock: &str| {
+        let (waiters, longest_wait_ns) = (1, SECOND);
+        let kind =
+            Kind::UnknownHolder { lock: lock.into(), waiters, longest_wait_ns, waiting: None, candidates: vec![] };
+        words(&Finding { kind, who: String::new(), client: None }).change
+    };
+    assert!(advice("table definition").contains("also one that only read") && !advice("backup lock").contains("only read"));
 }
