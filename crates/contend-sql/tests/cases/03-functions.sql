@@ -1067,3 +1067,9 @@ SELECT strftime('%Y', ?) || '!', date('2024-01-02', 'start of month'), ?;
 SELECT id, replace(t, ?, ?), nullif(id, ?) FROM a;
 --! params 'b', 'x', 3
 SELECT q.w, ?3 FROM (SELECT id, t || ?1 AS w FROM a) AS q WHERE q.w <> ?2;
+
+--! case 50ya adversarial: replace() of nothing in a number
+CREATE TABLE a (id INTEGER PRIMARY KEY, t TEXT);
+INSERT INTO a VALUES (1, 'a'), (2, '');
+SELECT id, typeof(replace(id, '', 'x')), replace(id, '', 'x') = 1 FROM a;
+SELECT id, typeof(replace(id, t, 'x')) FROM a;
