@@ -6,6 +6,7 @@
 //! read again. This takes a shared lock, so a change of the schema waits for running transactions.
 
 use crate::c::front::{Failed, Front};
+use crate::journal;
 use crate::server::{Message, Reply};
 use crate::value::Value;
 use contend_sql::{Catalogue, ParamType, Target, function_pack};
@@ -170,6 +171,16 @@ pub fn forget(object: &Object) -> String {
 /// Whether a row is about what a column holds.
 pub fn is_held(object: &Object) -> bool {
     object[0] == kept::HELD
+}
+
+/// The rows about the columns of a CREATE TABLE AS, where SQLite's own statement about the new table has other types.
+///
+/// # Errors
+/// The types are not known.
+pub fn held_by(catalogue: &Catalogue, sql: &str, target: Target) -> Result<Vec<Object>, Failed> {
+    let held = catalogue.held_by(sql, &crate::plan::options(target));
+    let held = held.map_err(|refusal| journal::refused(sql, &refusal.to_string()))?.into_iter();
+    Ok(held.map(|(table, column, ty)| [kept::HELD.to_string(), column, table, ty.word().to_string()]).collect())
 }
 
 /// The next version.

@@ -19,7 +19,7 @@ const SYSTEM_COLUMNS: [&str; 6] = ["tableoid", "xmin", "cmin", "xmax", "cmax", "
 /// Deepest nesting of expressions and queries. Deeper statements are refused, so that the stack cannot overflow.
 const DEPTH_MAX: u32 = 100;
 /// PostgreSQL and MariaDB number placeholders in 16 bits.
-const PLACEHOLDERS_MAX: usize = 65_535;
+pub(crate) const PLACEHOLDERS_MAX: usize = 65_535;
 
 /// An integer as text on MariaDB, with an explicit collation: views, CHECK and generated columns are stored as text
 /// without the default, and would be read as `utf8mb4_bin`, which ignores trailing spaces.
@@ -131,6 +131,8 @@ pub(crate) struct Counters {
     pub stars: u32,
     /// Start of the last LIMIT that was written.
     pub limit_at: usize,
+    /// Whether the last SELECT may have several rows on MariaDB, which makes one row of DISTINCT constants, also after OFFSET.
+    pub varies: bool,
 }
 
 /// The columns that the caller of a query needs.
@@ -422,9 +424,12 @@ impl<'a> Tr<'a> {
                 _ => "",
             });
         } else {
-            self.out.slots.push(bound);
             // Without a CAST, a bound blob would be returned as a text.
-            self.out.sql.push_str(if untyped && ty == Ty::Blob { "CAST(? AS BINARY)" } else { "?" });
+            let is_blob = untyped && ty == Ty::Blob;
+            self.put(if is_blob { "CAST(?" } else { "?" });
+            push_decimal(&mut self.out.sql, self.out.slots.len());
+            self.put(if is_blob { " AS BINARY)" } else { "" });
+            self.out.slots.push(bound);
         }
         // The statement does not determine which texts are bound.
         Ok(Val { wordy: ty == Ty::Text, ..Val::of(if known { ty } else { Ty::Param }) })
@@ -440,16 +445,27 @@ impl<'a> Tr<'a> {
     }
 }
 
-/// Number of placeholders `?` in MariaDB's SQL, outside of texts and names.
-pub(crate) fn placeholders(sql: &str) -> usize {
-    let (mut count, mut bytes) = (0, sql.bytes());
-    while let Some(found) = bytes.find(|byte| matches!(byte, b'?' | b'\'' | b'"')) {
-        match found {
-            b'?' => count += 1,
-            quote => drop(bytes.find(|byte| *byte == quote)),
+/// Gives MariaDB's placeholders, until then `?` and the number of the slot, their slots in order. A rule may have moved,
+/// repeated or left out the text with a placeholder.
+pub(crate) fn in_order(out: &mut Output) {
+    let written = std::mem::take(&mut out.sql);
+    let (mut slots, mut rest) = (Vec::with_capacity(out.slots.len()), written.as_str());
+    while let Some(at) = rest.find(['?', '\'', '"']) {
+        let (before, found) = rest.split_at(at + 1);
+        out.sql.push_str(before);
+        rest = found;
+        if let Some(quote @ ('\'' | '"')) = before.chars().next_back() {
+            let (quoted, after) = rest.split_at(rest.find(quote).map_or(rest.len(), |end| end + 1));
+            out.sql.push_str(quoted);
+            rest = after;
+            continue;
         }
+        let end = rest.bytes().take_while(u8::is_ascii_digit).count();
+        slots.extend(rest[..end].parse::<usize>().ok().and_then(|slot| out.slots.get(slot)));
+        rest = &rest[end..];
     }
-    count
+    out.sql.push_str(rest);
+    out.slots = slots;
 }
 
 /// Appends a number without the formatting machinery.

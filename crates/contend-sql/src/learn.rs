@@ -12,7 +12,7 @@ use crate::refuse::{R, Refusal, no};
 use crate::rules::session::switched;
 use crate::rules::{Id, chains, grammar, indexes, statement, views};
 use crate::translation::{Options, ParamType, Target};
-use crate::types::{Collation, Ty};
+use crate::types::{Affinity, Collation, Ty};
 
 impl Catalogue {
     /// Applies CREATE TABLE, CREATE INDEX, CREATE VIEW, ALTER TABLE and DROP; other statements have no effect.
@@ -34,6 +34,29 @@ impl Catalogue {
             ParamType::Null | ParamType::Unknown => Ty::Any,
         };
         self.held.push((table.to_string(), column.to_string(), ty));
+    }
+
+    /// The columns of a CREATE TABLE AS whose values have other types on the server than SQLite's own statement about the new
+    /// table says: names of table and column, and type, for [`Catalogue::set_held`].
+    ///
+    /// # Errors
+    /// The text is not valid in SQLite, or the types are not known.
+    pub fn held_by(&self, sql: &str, options: &Options) -> Result<Vec<(String, String, ParamType)>, Refusal> {
+        let mut held = vec![];
+        read::each(sql, |text, _, command| {
+            if let Cmd::Stmt(Stmt::CreateTable { tbl_name, body: CreateTableBody::AsSelect(select), .. }) = command {
+                let name = (unquote(tbl_name.name.0).into_owned(), Kind::Table);
+                let made = self.of_query(name, text, select, options);
+                if made.kind == Kind::Opaque {
+                    return no(Id::CreateTableAs, tbl_name.name.0, "the types of its columns are not known");
+                }
+                let differs = |column: &&Column| Some(column.ty) != column.affinity.declares();
+                let others = made.columns.iter().filter(differs);
+                held.extend(others.map(|c| (made.name.clone(), c.name.clone(), c.ty.for_parameter())));
+            }
+            Ok(())
+        })?;
+        Ok(held)
     }
 
     /// Tables without INTEGER PRIMARY KEY that are learned or created after this call have a hidden column with the rowid on
@@ -71,14 +94,15 @@ impl Catalogue {
     }
 
     /// A view or table with the columns of a query; opaque if the query cannot be translated.
-    fn of_query(&self, name: String, kind: Kind, text: &str, select: &Select) -> Table {
-        let options = Options::to(Target::Postgres);
-        let mut tr = grammar::translator(Input::new(self, &options, text, &[]));
+    fn of_query(&self, (name, kind): (String, Kind), text: &str, select: &Select, options: &Options) -> Table {
+        let mut tr = grammar::translator(Input::new(self, options, text, &[]));
         let Ok(mut columns) = tr.query(select, Wanted::Columns) else { return Table::opaque(name) };
         if kind == Kind::Table {
-            // The new table has the types of the columns, but neither their collations nor their constraints.
+            // The new table has the types of the columns, but neither their collations nor their constraints. A column of an
+            // expression has no type to SQLite, so nothing is converted for it.
             columns.iter_mut().for_each(|column| {
                 (column.collation, column.nullable, column.has_default) = (Collation::Binary, true, false);
+                column.affinity = if column.affinity == Affinity::None { Affinity::Blob } else { column.affinity };
             });
         }
         let query = (kind == Kind::View).then(|| std::mem::take(&mut tr.out.sql));
@@ -113,7 +137,7 @@ impl Catalogue {
             Stmt::CreateView { view_name, select, columns, .. } => {
                 let name = unquote(view_name.name.0).into_owned();
                 if self.table(&name).is_none() {
-                    let mut table = self.of_query(name, Kind::View, text, select);
+                    let mut table = self.of_query((name, Kind::View), text, select, &Options::to(Target::Postgres));
                     match views::column_names(view_name, *columns, &table.columns) {
                         Ok(names) => table.columns.iter_mut().zip(names).for_each(|(column, name)| column.name = name),
                         Err(_) => table = Table::opaque(table.name),
@@ -211,7 +235,9 @@ impl Catalogue {
                 self.hold(&mut table);
                 Ok(table)
             }
-            CreateTableBody::AsSelect(select) => Ok(self.of_query(name, Kind::Table, text, select)),
+            CreateTableBody::AsSelect(select) => {
+                Ok(self.of_query((name, Kind::Table), text, select, &Options::to(Target::Postgres)))
+            }
         }
     }
 

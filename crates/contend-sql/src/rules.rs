@@ -15,6 +15,7 @@ pub(crate) mod columns;
 pub(crate) mod compare;
 pub(crate) mod dates;
 pub(crate) mod ddl;
+pub(crate) mod distinct;
 pub(crate) mod django;
 pub(crate) mod expr;
 pub(crate) mod from;

@@ -7,7 +7,6 @@ use crate::names::unquote;
 use crate::parse::tree::{Expr, ResultColumn};
 use crate::refuse::{R, no};
 use crate::rules::Id;
-use crate::types::Slot;
 
 /// One query's FROM.
 #[derive(Default)]
@@ -31,6 +30,8 @@ pub(crate) struct Scope<'a> {
     pub ungrouped: Option<&'a str>,
     /// Number of its columns written, also in inner queries.
     pub reads: u32,
+    /// Whether a result of SELECT DISTINCT may vary on MariaDB.
+    pub varies: bool,
 }
 
 /// A table or query in FROM.
@@ -50,8 +51,8 @@ pub(crate) struct Source<'a> {
     pub hides: &'static [&'static str],
     /// Whether `*` is written out, because the source has a column more on the server.
     pub spelled: bool,
-    /// A query in FROM, already written, with its placeholders.
-    pub written: Option<(String, Vec<Slot>)>,
+    /// A query in FROM, already written.
+    pub written: Option<String>,
 }
 
 impl<'a> Source<'a> {

@@ -1,7 +1,7 @@
 //! Translates a text statement by statement, with the statements that the server needs before and after each.
 
 use crate::catalogue::Catalogue;
-use crate::emit::{Input, Output, placeholders};
+use crate::emit::{Input, Output, PLACEHOLDERS_MAX, in_order};
 use crate::parse::tree::{Cmd, Stmt};
 use crate::read;
 use crate::refuse::{R, Refusal, no};
@@ -96,11 +96,11 @@ impl<'o> Work<'o> {
         if tr.out.fired & (1 << Id::SessionValues as u8) != 0 && !(changes(command)) {
             return no(Id::SessionValues, "", "a value of the session in a statement that is kept");
         }
-        if options.target == Target::MariaDb
-            && !tr.out.slots.is_empty()
-            && placeholders(&tr.out.sql) != tr.out.slots.len()
-        {
-            return no(Id::Parameters, "", "MariaDB would need a parameter several times inside one expression");
+        if options.target == Target::MariaDb && !tr.out.slots.is_empty() {
+            in_order(&mut tr.out);
+        }
+        if tr.out.slots.len() > PLACEHOLDERS_MAX {
+            return no(Id::Parameters, "", "more placeholders than the server can number");
         }
         let translation = &mut self.translation;
         self.seen += 1;

@@ -103,6 +103,19 @@ impl Affinity {
     pub(crate) fn numeric(self) -> bool {
         matches!(self, Affinity::Integer | Affinity::Real | Affinity::Numeric)
     }
+
+    /// The type of values of a column that CREATE TABLE AS makes of one with this affinity, as SQLite's own statement about
+    /// the table declares it.
+    pub(crate) fn declares(self) -> Option<Ty> {
+        match self {
+            Affinity::Integer => Some(Ty::Int),
+            Affinity::Real => Some(Ty::Real),
+            Affinity::Numeric => Some(Ty::Number),
+            Affinity::Text => Some(Ty::Text),
+            Affinity::None | Affinity::Blob => Some(Ty::Tagged),
+            Affinity::Unsure => None,
+        }
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -90,9 +90,11 @@ impl State {
         }
         let version = self.version.unwrap_or(0);
         let statements = self.with_triggers(sql, &after)?;
+        let held = schema::held_by(&self.catalogue_of(&self.objects, false), sql, self.target())?;
         self.leave_for_definition(front, sql)?;
         let mut rows = schema::difference(&self.objects, &after);
         rows.extend(self.without_held(front, sql)?);
+        rows.extend(schema::difference(&[], &held));
         let in_transaction = self.link.is_in_transaction();
         if self.library.dialect.commits_definitions() {
             let wanted = self.wanted_keys(sql, &after)?;
@@ -108,6 +110,7 @@ impl State {
         }
         self.has_defined |= in_transaction;
         self.version = Some(version + 1);
+        self.held.extend(held);
         self.held.retain(|held| after.iter().any(|object| object[0] == "table" && object[1] == held[2]));
         self.know(after);
         Ok(())

@@ -242,6 +242,15 @@ CREATE OR REPLACE FUNCTION contend_sql.tagged_text(v LONGTEXT CHARACTER SET utf8
   RETURN CASE LEFT(v, 1) WHEN 'r' THEN contend_sql.real_text(CAST(SUBSTRING(v, 2) AS DOUBLE))
     WHEN 'x' THEN contend_sql.blob_text(UNHEX(SUBSTRING(v, 2))) ELSE SUBSTRING(v, 2) END;
 
+-- The same, where a blob would be no text.
+CREATE OR REPLACE FUNCTION contend_sql.tagged_characters(v LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin) RETURNS LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin DETERMINISTIC NO SQL
+BEGIN
+  IF LEFT(v, 1) = 'x' THEN
+    SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'contend_sql: a blob where other rows have texts';
+  END IF;
+  RETURN contend_sql.tagged_text(v);
+END;
+
 -- A value under numeric affinity, and under text affinity.
 CREATE OR REPLACE FUNCTION contend_sql.tagged_number(v LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin) RETURNS LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin DETERMINISTIC NO SQL
   RETURN CASE WHEN v REGEXP '^t[\x09-\x0D ]*[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)?[\x09-\x0D ]*(?!.|\n)$'

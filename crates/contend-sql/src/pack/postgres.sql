@@ -262,6 +262,16 @@ CREATE OR REPLACE FUNCTION contend_sql.tagged_text(v text) RETURNS text LANGUAGE
     WHEN 'x' THEN convert_from(decode(substr(v, 2), 'hex'), 'UTF8') ELSE substr(v, 2) END
 $$;
 
+-- The same, where a blob would be no text.
+CREATE OR REPLACE FUNCTION contend_sql.tagged_characters(v text) RETURNS text LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE AS $$
+BEGIN
+  IF left(v, 1) = 'x' THEN
+    RAISE EXCEPTION 'a blob where other rows have texts';
+  END IF;
+  RETURN contend_sql.tagged_text(v);
+END
+$$;
+
 -- A value under numeric affinity, and under text affinity.
 CREATE OR REPLACE FUNCTION contend_sql.tagged_number(v text) RETURNS text LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
   SELECT CASE WHEN v ~ '^t[ \t\n\r\f\v]*[+-]?(?:[0-9]+[.]?[0-9]*|[.][0-9]+)(?:[eE][+-]?[0-9]+)?[ \t\n\r\f\v]*$'

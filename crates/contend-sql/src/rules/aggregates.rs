@@ -285,6 +285,9 @@ fn group_concat<'a>(tr: &mut Tr<'a>, call: Call<'a>) -> R<Val> {
     if !tr.postgres && tail.is_some_and(|t| t.over_clause.is_some()) {
         return no(Id::Windows, token, "MariaDB has no group_concat() over a window");
     }
+    if tail.and_then(|t| t.over_clause).is_some_and(windows::moves) {
+        return no(Id::Windows, token, "group_concat() of rows that leave the window: SQLite then drops empty texts");
+    }
     if distinct {
         let value = tr.probe(&args[0])?;
         distinct_values(token, value)?;

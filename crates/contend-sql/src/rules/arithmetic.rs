@@ -369,6 +369,15 @@ pub(crate) fn concat<'a>(tr: &mut Tr<'a>, left: &'a Expr<'a>, right: &'a Expr<'a
 
 /// Writes a value converted to text, as SQLite does it.
 pub(crate) fn text_operand<'a>(tr: &mut Tr<'a>, expr: &'a Expr<'a>) -> R<Val> {
+    text_by(tr, expr, "contend_sql.tagged_text(")
+}
+
+/// The same, but a blob among values of several types is an error: what is made of it would be no text.
+pub(crate) fn characters<'a>(tr: &mut Tr<'a>, expr: &'a Expr<'a>) -> R<Val> {
+    text_by(tr, expr, "contend_sql.tagged_characters(")
+}
+
+fn text_by<'a>(tr: &mut Tr<'a>, expr: &'a Expr<'a>, of_tagged: &str) -> R<Val> {
     let start = tr.at();
     let mut value = tr.value(expr, Ty::Text)?;
     match value.ty {
@@ -402,7 +411,7 @@ pub(crate) fn text_operand<'a>(tr: &mut Tr<'a>, expr: &'a Expr<'a>) -> R<Val> {
             tr.fire(Id::RealAsText);
             real_text(tr, start);
         }
-        Ty::Tagged => tr.wrap(start, "contend_sql.tagged_text(", ")"),
+        Ty::Tagged => tr.wrap(start, of_tagged, ")"),
         Ty::Number if tr.input.options.pack => {
             tagged::tagged(tr, start, value)?;
             tr.wrap(start, "contend_sql.tagged_text(", ")");

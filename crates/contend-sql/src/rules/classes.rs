@@ -117,7 +117,7 @@ fn convertible(value: Val, expr: &Expr, other: Val) -> bool {
             Expr::Literal(Literal::String(text)) => number_in_text(&plain(text)).is_some(),
             _ => true,
         },
-        (ty, Affinity::Text) => ty.numeric() && !value.affinity.numeric(),
+        (ty, Affinity::Text) => ty.numeric() && matches!(value.affinity, Affinity::None | Affinity::Unsure),
         _ => false,
     }
 }

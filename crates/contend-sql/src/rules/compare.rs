@@ -4,7 +4,7 @@ use crate::emit::{INTEGER_TEXT, Tr, plain};
 use crate::names::push_text;
 use crate::parse::tree::{Expr, Literal, Operator};
 use crate::refuse::{R, no};
-use crate::rules::literals::{bare, literal_number};
+use crate::rules::literals::{bare, literal_number, uncollated};
 use crate::rules::{Id, classes, tagged};
 use crate::types::{Affinity, Collation, EXACT, Number, Sides, Strength, Ty, Val, collation, number_in_text};
 
@@ -33,6 +33,11 @@ pub(crate) fn compare<'a>(tr: &mut Tr<'a>, left: &'a Expr<'a>, op: Operator, rig
     {
         return Ok(value);
     }
+    compare_two(tr, left, op, right)
+}
+
+/// A comparison of two values, in which TRUE and FALSE are numbers.
+fn compare_two<'a>(tr: &mut Tr<'a>, left: &'a Expr<'a>, op: Operator, right: &'a Expr<'a>) -> R<Val> {
     let mark = tr.mark();
     match compare_values(tr, left, op, right) {
         Err(refused) if refused.rule == Id::MixedComparison => {
@@ -95,17 +100,17 @@ fn value_or_bool<'a>(tr: &mut Tr<'a>, expr: &'a Expr<'a>) -> R<Val> {
 /// IS NULL, IS TRUE, IS FALSE and their negations.
 fn is_special<'a>(tr: &mut Tr<'a>, left: &'a Expr<'a>, op: Operator, right: &'a Expr<'a>) -> R<Option<Val>> {
     let negated = op == Operator::IsNot;
-    match bare(right) {
+    // SQLite leaves a COLLATE after TRUE and FALSE out.
+    match uncollated(right) {
         Expr::Literal(Literal::Null) => {
             null_test(tr, left, if negated { " IS NOT NULL" } else { " IS NULL" }).map(Some)
         }
-        Expr::Id(id) if tr.find(None, id.0)?.is_none() => {
+        Expr::Id(id) if is_truth(tr, right)? => {
             let test = match (id.0.to_ascii_lowercase().as_str(), negated) {
                 ("true", false) => " IS TRUE",
                 ("true", true) => " IS NOT TRUE",
-                ("false", false) => " IS FALSE",
-                ("false", true) => " IS NOT FALSE",
-                _ => return Ok(None),
+                (_, false) => " IS FALSE",
+                (_, true) => " IS NOT FALSE",
             };
             tr.fire(Id::Booleans);
             let start = tr.at();
@@ -116,6 +121,13 @@ fn is_special<'a>(tr: &mut Tr<'a>, left: &'a Expr<'a>, op: Operator, right: &'a 
         }
         _ => Ok(None),
     }
+}
+
+/// Whether an expression is TRUE or FALSE, and no column.
+fn is_truth(tr: &Tr, expr: &Expr) -> R<bool> {
+    let Expr::Id(id) = uncollated(expr) else { return Ok(false) };
+    let is_word = ["true", "false"].iter().any(|word| id.0.eq_ignore_ascii_case(word));
+    Ok(is_word && tr.find(None, id.0)?.is_none() && tr.known.alias(id.0).is_none())
 }
 
 /// Writes one operand of a comparison, given the other one: a literal or parameter is converted by the affinity that
@@ -201,7 +213,7 @@ pub(crate) fn agree(tr: &mut Tr, mut sides: Sides, order: bool) -> R<()> {
         (a, b) if a.numeric() && b.numeric() => {}
         (Ty::Text, Ty::Text) => texts_agree(tr, &mut sides, order)?,
         (Ty::Blob, Ty::Blob) => {}
-        (Ty::Text, Ty::Int) if l.affinity == Affinity::Text && !r.affinity.numeric() => {
+        (Ty::Text, Ty::Int) if (l.affinity, r.affinity) == (Affinity::Text, Affinity::None) => {
             if collation(l, r) == Collation::Rtrim {
                 return no(Id::Collation, "", "a number is compared with a text under RTRIM");
             }
@@ -321,7 +333,11 @@ fn compare_rows<'a>(tr: &mut Tr<'a>, left: &'a [Expr<'a>], op: Operator, right: 
                 tr.put(if any { " OR " } else { " AND " });
             }
             let from = tr.at();
-            let mut value = compare(tr, l, op, r)?;
+            let mut value = match is_truth(tr, r)? {
+                // In a row, they are numbers.
+                true => compare_two(tr, l, op, r)?,
+                false => compare(tr, l, op, r)?,
+            };
             tr.enclose(from, &mut value, Strength::Comparison);
         }
         tr.wrap(start, "(", ")");
@@ -351,11 +367,14 @@ pub(crate) fn between<'a>(
     low: &'a Expr<'a>,
     high: &'a Expr<'a>,
 ) -> R<Val> {
-    let (start, slots) = (tr.at(), if tr.postgres { usize::MAX } else { tr.out.slots.len() });
+    let (start, mark) = (tr.at(), tr.mark());
+    // Each bound converts a literal or parameter by its own affinity.
+    let mut alike = true;
     let l = match adapts(lhs) {
         true => {
-            let partner = if adapts(low) { tr.probe(high)? } else { tr.probe(low)? };
-            operand(tr, lhs, partner)?
+            let [of_low, of_high] = [tr.probe(low)?, tr.probe(high)?];
+            alike = (of_low.ty, of_low.affinity) == (of_high.ty, of_high.affinity);
+            operand(tr, lhs, if adapts(low) { of_high } else { of_low })?
         }
         false => tr.value(lhs, Ty::Any)?,
     };
@@ -363,12 +382,11 @@ pub(crate) fn between<'a>(
     let probed_high = probe_operand(tr, high, l)?;
     let ordered = [probed_low, probed_high].into_iter().all(|bound| texts_in_order(tr, l, bound).is_ok());
     let plain = |v: Val| collation(l, v) == Collation::Binary && v.ty == l.ty;
-    let simple =
-        !matches!(l.ty, Ty::Bool | Ty::Tagged) && ![l, probed_low, probed_high].iter().any(|v| v.ty == Ty::Null);
-    if !(simple && ordered && plain(probed_low) && plain(probed_high)) {
+    let simple = !matches!(l.ty, Ty::Bool | Ty::Tagged | Ty::Param | Ty::Any)
+        && ![l, probed_low, probed_high].iter().any(|v| v.ty == Ty::Null);
+    if !(alike && simple && ordered && plain(probed_low) && plain(probed_high)) {
         // The bounds differ: written as two comparisons.
-        tr.out.sql.truncate(start);
-        tr.out.slots.truncate(slots);
+        tr.back_to(mark);
         tr.put("(");
         compare(tr, lhs, Operator::GreaterEquals, low)?;
         tr.put(" AND ");

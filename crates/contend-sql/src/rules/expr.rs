@@ -2,7 +2,7 @@
 
 use crate::emit::{Tr, plain};
 use crate::names::push_text;
-use crate::parse::tree::{Expr, LikeOperator, Literal, Operator, Select, UnaryOperator};
+use crate::parse::tree::{Distinctness, Expr, LikeOperator, Literal, OneSelect, Operator, Select, UnaryOperator};
 use crate::refuse::{R, no};
 use crate::rules::aggregates::Call;
 use crate::rules::literals::{bare, has_aggregate, is_false};
@@ -71,12 +71,7 @@ fn written<'a>(tr: &mut Tr<'a>, expr: &'a Expr<'a>, want: Ty) -> R<Val> {
         }
         Expr::Cast { expr, type_name } => casts::cast(tr, expr, type_name.as_ref()),
         Expr::Collate(inner, name) => collations::with_collation(tr, inner, name),
-        Expr::Exists(select) => {
-            tr.put("EXISTS (");
-            tr.subquery(select)?;
-            tr.put(")");
-            Ok(Val::of(Ty::Bool).never_null())
-        }
+        Expr::Exists(select) => exists(tr, select),
         Expr::Subquery(select) => scalar_subquery(tr, select),
         Expr::FunctionCall { name, distinctness, args, order_by, filter_over } => {
             let call = Call {
@@ -118,6 +113,18 @@ fn named<'a>(tr: &mut Tr<'a>, expr: &'a Expr<'a>) -> R<Val> {
         Expr::DoublyQualified(_, table, column) => qualified(tr, table.0, column.0),
         _ => no(Id::Syntax, "", "a name of a form that is not understood"),
     }
+}
+
+fn exists<'a>(tr: &mut Tr<'a>, select: &'a Select<'a>) -> R<Val> {
+    let is_distinct =
+        |part: &OneSelect| matches!(part, OneSelect::Select { distinctness: Some(Distinctness::Distinct), .. });
+    if select.limit.is_some_and(|limit| limit.offset.is_some()) && is_distinct(&select.body.select) {
+        return no(Id::Limit, "OFFSET", "SQLite leaves DISTINCT out of EXISTS, so it skips other rows");
+    }
+    tr.put("EXISTS (");
+    tr.subquery(select)?;
+    tr.put(")");
+    Ok(Val::of(Ty::Bool).never_null())
 }
 
 /// A query used as a value: its first row.

@@ -122,14 +122,12 @@ fn is_each(name: &QualifiedName) -> bool {
 
 fn bind_query<'a>(tr: &mut Tr<'a>, select: &'a Select<'a>, alias: Option<Cow<'a, str>>) -> R<()> {
     let outer = std::mem::take(&mut tr.out.sql);
-    let slots = tr.out.slots.len();
     // A query in FROM does not see the other tables.
     let scopes = tr.known.scopes.split_off(tr.known.scopes.len() - 1);
     let columns = tr.subquery(select);
     tr.known.scopes.extend(scopes);
     let columns = columns?;
-    let text = std::mem::replace(&mut tr.out.sql, outer);
-    let placeholders = if tr.postgres { vec![] } else { tr.out.slots.split_off(slots) };
+    let written = std::mem::replace(&mut tr.out.sql, outer);
     let name = match alias {
         Some(alias) => alias,
         None => {
@@ -138,8 +136,7 @@ fn bind_query<'a>(tr: &mut Tr<'a>, select: &'a Select<'a>, alias: Option<Cow<'a,
             format!("subquery{number}").into()
         }
     };
-    let written = Some((text, placeholders));
-    add_source(tr, Source { written, ..Source::new(name, Columns::Query(columns)) })
+    add_source(tr, Source { written: Some(written), ..Source::new(name, Columns::Query(columns)) })
 }
 
 fn add_source<'a>(tr: &mut Tr<'a>, source: Source<'a>) -> R<()> {
@@ -258,10 +255,9 @@ fn write_table<'a>(tr: &mut Tr<'a>, table: &'a SelectTable<'a>, next: &mut usize
     *next += 1;
     let (name, written) = (source.name.clone(), source.written.take());
     match (written, table) {
-        (Some((text, placeholders)), _) => {
+        (Some(text), _) => {
             tr.put("(");
             tr.put(&text);
-            tr.out.slots.extend(placeholders);
             tr.put(") AS ");
             tr.name(&name)
         }

@@ -19,7 +19,7 @@ pub(crate) fn like<'a>(
     tr.fire(Id::Like);
     let folds = !tr.input.catalogue.case_sensitive_like;
     let start = tr.at();
-    let mut l = arithmetic::text_operand(tr, lhs)?;
+    let mut l = arithmetic::characters(tr, lhs)?;
     tr.enclose(start, &mut l, Strength::Atom);
     if tr.postgres {
         tr.put(if l.bytewise { "" } else { " COLLATE \"C\"" });
@@ -36,7 +36,7 @@ pub(crate) fn like<'a>(
             Val::of(Ty::Text).never_null()
         }
         _ => {
-            let mut value = arithmetic::text_operand(tr, pattern)?;
+            let mut value = arithmetic::characters(tr, pattern)?;
             tr.enclose(from, &mut value, Strength::Atom);
             if !tr.postgres && folds {
                 tr.wrap(from, FOLD_MARIADB.0, FOLD_MARIADB.1);
@@ -93,7 +93,7 @@ pub(crate) fn glob<'a>(tr: &mut Tr<'a>, lhs: &'a Expr<'a>, not: bool, pattern: &
         return no(Id::Glob, text, "a GLOB pattern whose class is never closed, or has a range up to `-`");
     };
     let start = tr.at();
-    let mut l = arithmetic::text_operand(tr, lhs)?;
+    let mut l = arithmetic::characters(tr, lhs)?;
     tr.enclose(start, &mut l, Strength::Atom);
     if tr.postgres {
         tr.put(if l.bytewise { "" } else { " COLLATE \"C\"" });

@@ -49,6 +49,18 @@ pub(crate) fn parts<'a, 'b>(expr: &'b Expr<'a>) -> Vec<&'b Expr<'a>> {
     }
 }
 
+/// Whether an expression has a query in it.
+pub(crate) fn has_query(expr: &Expr) -> bool {
+    let mut rest = vec![expr];
+    while let Some(expr) = rest.pop() {
+        match expr {
+            Expr::Subquery(_) | Expr::Exists(_) | Expr::InSelect { .. } | Expr::InTable { .. } => return true,
+            _ => rest.extend(parts(expr)),
+        }
+    }
+    false
+}
+
 /// Whether an expression has an aggregate of its query.
 pub(crate) fn has_aggregate(expr: &Expr) -> bool {
     const NAMES: [&str; 10] = [

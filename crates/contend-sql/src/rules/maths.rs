@@ -107,10 +107,10 @@ fn whole<'a>(tr: &mut Tr<'a>, name: &str, token: &'a str, arg: &'a Expr<'a>) -> 
     tr.fire(Id::Functions);
     let start = tr.at();
     let value = tr.value(arg, hint(tr, arg))?;
-    let (postgres, word) = match name {
-        "floor" => ("floor(", "FLOOR("),
-        "trunc" => ("trunc(", "TRUNCATE("),
-        _ => ("ceil(", "CEILING("),
+    let (postgres, mariadb) = match name {
+        "floor" => (("floor(", ")"), ("(FLOOR(", ") * 1e0)")),
+        "trunc" => (("trunc(", ")"), ("(TRUNCATE(", ", 0) * 1e0)")),
+        _ => (("ceil(", ")"), ("(CEILING(", ") * 1e0)")),
     };
     match value.ty {
         Ty::Int => {
@@ -118,8 +118,9 @@ fn whole<'a>(tr: &mut Tr<'a>, name: &str, token: &'a str, arg: &'a Expr<'a>) -> 
             return Ok(Val { narrow: value.narrow, nullable: value.nullable, ..Val::of(Ty::Int) });
         }
         Ty::Real => {
-            let end = if word == "TRUNCATE(" && !tr.postgres { ", 0)" } else { ")" };
-            tr.wrap(start, if tr.postgres { postgres } else { word }, end);
+            // MariaDB gives its own result a column of 17 digits where it stores it; a product has any double.
+            let (before, after) = if tr.postgres { postgres } else { mariadb };
+            tr.wrap(start, before, after);
             return Ok(Val { nullable: value.nullable, ..Val::of(Ty::Real) });
         }
         Ty::Null => return Ok(value),
@@ -130,6 +131,6 @@ fn whole<'a>(tr: &mut Tr<'a>, name: &str, token: &'a str, arg: &'a Expr<'a>) -> 
         other => return no(Id::Mathematics, token, format!("{name}() of {}", other.word())),
     }
     let number = tagged::tagged(tr, start, value)?;
-    tr.wrap(start, &format!("contend_sql.tagged_whole('{}', ", postgres.trim_end_matches('(')), ")");
+    tr.wrap(start, &format!("contend_sql.tagged_whole('{}', ", postgres.0.trim_end_matches('(')), ")");
     Ok(Val { nullable: true, strength: Strength::Atom, ..Val::of(number.ty) })
 }

@@ -3,11 +3,13 @@
 use crate::catalogue::Column;
 use crate::catalogue::as_value;
 use crate::emit::{Tr, plain};
-use crate::parse::tree::{Expr, Literal, OneSelect, Operator, QualifiedName, ResultColumn, Select};
+use crate::parse::tree::{
+    CompoundOperator, CompoundSelect, Expr, Literal, OneSelect, Operator, QualifiedName, ResultColumn, Select,
+};
 use crate::refuse::{R, no};
 use crate::rules::collations::said;
 use crate::rules::compare::{FOLD_MARIADB, FOLD_POSTGRES, adapts, alike};
-use crate::rules::literals::{bare, has_aggregate, literal_number};
+use crate::rules::literals::{bare, has_aggregate, has_query, literal_number};
 use crate::rules::{Id, collations, compare, tagged};
 use crate::types::collation;
 use crate::types::{Affinity, Collation, EXACT, Number, Strength, Ty, Val, number_in_text};
@@ -151,7 +153,7 @@ pub(crate) fn in_select<'a>(tr: &mut Tr<'a>, lhs: &'a Expr<'a>, not: bool, selec
         tr.probe_query(select)?;
         return in_nothing(tr, lhs, not);
     }
-    let (mut folded, mut keyed) = (None, None);
+    let (start, mut folded, mut keyed) = (tr.at(), None, None);
     let one = [lhs];
     let many: Vec<&'a Expr<'a>>;
     let parts: &[&'a Expr<'a>] = match lhs {
@@ -162,6 +164,9 @@ pub(crate) fn in_select<'a>(tr: &mut Tr<'a>, lhs: &'a Expr<'a>, not: bool, selec
         _ => &one,
     };
     if parts.len() > 1 {
+        if !tr.postgres && parts.iter().any(|part| has_query(part)) {
+            return no(Id::RowValues, "IN", "MariaDB searches no row that has a query in it");
+        }
         tr.fire(Id::RowValues);
         tr.put("(");
     }
@@ -190,21 +195,40 @@ pub(crate) fn in_select<'a>(tr: &mut Tr<'a>, lhs: &'a Expr<'a>, not: bool, selec
     }
     if parts.len() > 1 {
         tr.put(")");
+    } else if !tr.postgres && matches!(bare(lhs), Expr::Subquery(_)) {
+        // MariaDB would search its value with the outer query's columns of another row.
+        tr.wrap(start, "COALESCE(", ")");
     }
     tr.put(if not { " NOT IN (" } else { " IN (" });
-    let limited = select.limit.is_some() && !tr.postgres;
-    if limited {
-        // MariaDB allows no LIMIT in such a subquery, but in a nested one.
-        tr.fire(Id::LimitInSubquery);
-        tr.put("SELECT * FROM (");
-    }
     let around = std::mem::replace(&mut tr.place.folded_result, folded);
     let keyed = std::mem::replace(&mut tr.place.keyed_result, keyed);
-    tr.subquery(select)?;
+    searched_query(tr, select)?;
     tr.place.folded_result = around;
     tr.place.keyed_result = keyed;
-    tr.put(if limited { ") AS \"limited\")" } else { ")" });
+    tr.put(")");
     Ok(Val::of(Ty::Bool).with(Strength::Comparison))
+}
+
+/// Writes the query of an IN. MariaDB allows no LIMIT there, but in a nested query; and with EXCEPT or INTERSECT it would
+/// take a NULL of the right query for one of the result.
+fn searched_query<'a>(tr: &mut Tr<'a>, select: &'a Select<'a>) -> R<()> {
+    let is_set =
+        |part: &CompoundSelect| matches!(part.operator, CompoundOperator::Except | CompoundOperator::Intersect);
+    let of_sets = select.body.compounds.as_deref().unwrap_or_default().iter().any(is_set);
+    if tr.postgres || select.limit.is_none() && !of_sets {
+        return tr.subquery(select).map(drop);
+    }
+    let rule = if select.limit.is_some() { Id::LimitInSubquery } else { Id::Compound };
+    tr.fire(rule);
+    let outer_reads = |tr: &Tr| tr.known.scopes.iter().map(|scope| scope.reads).sum::<u32>();
+    let before = outer_reads(tr);
+    tr.put("SELECT * FROM (");
+    tr.subquery(select)?;
+    tr.put(") AS \"limited\"");
+    if outer_reads(tr) > before {
+        return no(rule, "IN", "MariaDB sees no column of an outer query in this query, which it has to nest");
+    }
+    Ok(())
 }
 
 /// Writes an operand that is searched in a query's column, if one of both is tagged. Returns the column's expression

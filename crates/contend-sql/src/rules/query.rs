@@ -228,6 +228,11 @@ pub(crate) fn query<'a>(tr: &mut Tr<'a>, select: &'a Select<'a>, wanted: Wanted)
         if let Some(limit) = select.limit
             && wanted != Wanted::FirstPart
         {
+            let is_one =
+                !tr.seen.varies && select.body.compounds.is_none() && matches!(first, OneSelect::Select { .. });
+            if is_one && !tr.postgres && limit.offset.is_some() {
+                return no(Id::Limit, "OFFSET", "MariaDB skips no row of SELECT DISTINCT with nothing but constants");
+            }
             let limit_at = tr.at();
             order::limit(tr, limit)?;
             tr.seen.limit_at = limit_at;

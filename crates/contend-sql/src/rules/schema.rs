@@ -89,7 +89,7 @@ fn listed<'a>(tr: &Tr<'a>, shown: Cow<'a, str>, names: &[&str], types: &[Ty], ro
     }
     let columns: Vec<Column> =
         names.iter().zip(types).map(|(name, ty)| output(name.to_string(), Val::of(*ty).never_null())).collect();
-    Source { written: Some((text, vec![])), ..Source::new(shown, Columns::Query(columns.into())) }
+    Source { written: Some(text), ..Source::new(shown, Columns::Query(columns.into())) }
 }
 
 /// Number of indexes that SQLite creates for unique constraints: one for each set of columns.

@@ -5,7 +5,7 @@ use crate::emit::{Extra, Tr, plain};
 use crate::parse::tree::{Distinctness, Expr, FromClause, OneSelect, ResultColumn, SortedColumn};
 use crate::refuse::{R, no};
 use crate::rules::literals::{bare, literal_number, parts, uncollated};
-use crate::rules::{Id, aggregates, collations, columns, from, order, tagged, windows};
+use crate::rules::{Id, collations, columns, distinct, from, order, tagged, windows};
 use crate::scope::{Found, Grouping, HIDDEN, Source, as_name, is_rowid};
 use crate::types::{Collation, Number, Ty, Val};
 
@@ -32,7 +32,7 @@ pub(crate) fn select<'a>(
     tr.known.scopes.last_mut().expect("pushed by core").pick = only_extreme(columns, order, *having);
     let aggregates = std::mem::take(&mut tr.seen.aggregates);
     let windows = std::mem::take(&mut tr.known.windows);
-    let by_group = distinct && terms.is_empty() && having.is_none() && orders_by_others(tr, order, columns);
+    let by_group = distinct && terms.is_empty() && having.is_none() && distinct::orders_by_others(tr, order, columns);
     let windows_before = tr.out.fired & (1 << Id::Windows as u8);
     tr.put(if distinct && !by_group { "SELECT DISTINCT " } else { "SELECT " });
     let mut outputs = Vec::new();
@@ -41,7 +41,7 @@ pub(crate) fn select<'a>(
     tables_and_condition(tr, from.as_ref(), *where_clause, &extra.condition)?;
     if by_group {
         let no_windows = tr.out.fired & (1 << Id::Windows as u8) == windows_before;
-        group_by_all(tr, columns.len(), no_windows)?;
+        distinct::group_by_all(tr, columns.len(), no_windows)?;
     }
     if !terms.is_empty() {
         tr.put(" GROUP BY ");
@@ -59,7 +59,7 @@ pub(crate) fn select<'a>(
     if !order.is_empty() {
         tr.put(" ORDER BY ");
         grouped(tr, |tr| {
-            tr.list(order, |tr, term| match by_group && !is_listed(tr, term, columns, true) {
+            tr.list(order, |tr, term| match by_group && !distinct::is_listed(tr, term, columns, true) {
                 true => order::order_of_group(tr, term),
                 false => order::order_term(tr, term, columns, distinct && !by_group),
             })
@@ -72,8 +72,8 @@ pub(crate) fn select<'a>(
         return no(Id::GroupBy, "HAVING", "HAVING without a group or an aggregate, which SQLite does not accept");
     }
     no_bare_column(tr, !terms.is_empty() || having.is_some())?;
-    tr.seen.aggregates = aggregates;
-    tr.known.windows = windows;
+    (tr.seen.aggregates, tr.known.windows) = (aggregates, windows);
+    tr.seen.varies = !distinct || by_group || tr.known.scopes.last().is_some_and(|scope| scope.varies);
     Ok(outputs)
 }
 
@@ -112,18 +112,6 @@ pub(crate) fn make_room(tr: &mut Tr, start: usize, value: Val, extra: &Extra) {
     }
 }
 
-/// DISTINCT written as GROUP BY over the whole list, so that rows can be ordered by other expressions.
-fn group_by_all(tr: &mut Tr, columns: usize, no_windows: bool) -> R<()> {
-    if tr.seen.aggregates > 0 || !no_windows {
-        return no(Id::OrderBy, "ORDER", "ORDER BY something that SELECT DISTINCT does not list");
-    }
-    tr.put(" GROUP BY ");
-    tr.list(1..=columns, |tr, n| {
-        crate::emit::push_decimal(&mut tr.out.sql, n);
-        Ok(())
-    })
-}
-
 /// Refuses a column for which SQLite takes the value of any row of a group.
 fn no_bare_column(tr: &mut Tr, groups: bool) -> R<()> {
     match tr.known.scopes.last_mut().and_then(|scope| scope.ungrouped.take()) {
@@ -150,22 +138,6 @@ fn without_names<'a>(tr: &mut Tr<'a>, write: impl FnOnce(&mut Tr<'a>) -> R<()>) 
     write(tr)?;
     tr.known.scopes.last_mut().expect("a scope").results = names;
     Ok(())
-}
-
-/// Whether ORDER BY of a SELECT DISTINCT has expressions that are not in the list of columns: the rows are then grouped
-/// by the list instead, and can be ordered by such expressions.
-fn orders_by_others<'a>(tr: &Tr<'a>, order: &'a [SortedColumn<'a>], columns: &'a [ResultColumn<'a>]) -> bool {
-    let plain_list = columns.iter().all(|c| matches!(c, ResultColumn::Expr(Expr::Id(_) | Expr::Qualified(..), _)));
-    let short = tr.input.text.len() <= crate::rules::literals::COMPARED_MAX;
-    short && plain_list && !order.iter().all(|term| is_listed(tr, term, columns, false))
-}
-
-/// Whether a term of ORDER BY is in the list; if `made`, also whether it is made of listed columns.
-fn is_listed<'a>(tr: &Tr<'a>, term: &SortedColumn, columns: &'a [ResultColumn<'a>], made: bool) -> bool {
-    let listed = |expr: &Expr| columns.iter().any(|c| matches!(c, ResultColumn::Expr(e, _) if bare(e) == bare(expr)));
-    let alias = matches!(bare(&term.expr), Expr::Id(id) if tr.known.alias(&plain(id.0)).is_some());
-    let itself = listed(&term.expr) || alias || literal_number(&term.expr).is_some();
-    itself || made && made_of(&term.expr, &listed, 0)
 }
 
 /// Records the expressions that a query groups by.
@@ -284,7 +256,7 @@ fn results<'a>(
                 tr.wrap(start, &before, &after);
             }
             if distinct {
-                aggregates::distinct_values("DISTINCT", value)?;
+                distinct::result(tr, start, value)?;
             }
             if let Some(alias) = alias {
                 tr.put(" AS ");
@@ -368,6 +340,7 @@ fn star(tr: &mut Tr, table: Option<&str>, distinct: bool, collect: bool, outputs
             tr.put(", ");
         }
         let found = crate::scope::Found { scope: here, source, column };
+        let from = tr.at();
         let value = columns::write_column(tr, &found, true)?;
         if picked {
             tr.put(" AS ");
@@ -375,7 +348,7 @@ fn star(tr: &mut Tr, table: Option<&str>, distinct: bool, collect: bool, outputs
             tr.name(&name)?;
         }
         if distinct {
-            aggregates::distinct_values("DISTINCT", value)?;
+            distinct::result(tr, from, value)?;
         }
         if collect {
             let name = tr.column_of(&found).name.clone();
@@ -405,23 +378,6 @@ fn columns_of(sources: &[Source], table: Option<&str>) -> Vec<(usize, usize)> {
         }
     }
     wanted
-}
-
-/// Whether an expression is a function or operator of listed columns and literals.
-fn made_of(expr: &Expr, listed: &impl Fn(&Expr) -> bool, depth: u8) -> bool {
-    let inner = |e: &Expr| made_of(e, listed, depth + 1);
-    depth < 16
-        && match expr {
-            Expr::Id(_) | Expr::Qualified(..) => listed(expr),
-            Expr::Literal(_) => true,
-            Expr::Parenthesized(parts) => parts.len() == 1 && inner(&parts[0]),
-            Expr::Unary(_, e) | Expr::Collate(e, _) => inner(e),
-            Expr::Binary(l, _, r) => inner(l) && inner(r),
-            Expr::FunctionCall { distinctness: None, args: Some(args), order_by: None, filter_over: None, .. } => {
-                args.iter().all(inner)
-            }
-            _ => false,
-        }
 }
 
 /// The argument of the only min() or max() in a select list, and whether it is max(). With a different one anywhere, SQLite

@@ -64,7 +64,7 @@ pub(crate) fn substr<'a>(tr: &mut Tr<'a>, token: &str, args: &'a [Expr<'a>]) -> 
     if let Some((place, count)) = simple {
         let start = tr.at();
         let blob = tr.probe(&args[0])?.ty == Ty::Blob;
-        let mut value = if blob { tr.value(&args[0], Ty::Blob)? } else { arithmetic::text_operand(tr, &args[0])? };
+        let mut value = if blob { tr.value(&args[0], Ty::Blob)? } else { arithmetic::characters(tr, &args[0])? };
         if blob {
             // A part of an empty blob is NULL.
             tr.wrap(start, "NULLIF(", if tr.postgres { ", ''::bytea)" } else { ", '')" });
@@ -81,7 +81,7 @@ pub(crate) fn substr<'a>(tr: &mut Tr<'a>, token: &str, args: &'a [Expr<'a>]) -> 
     match (from, length) {
         (Some(Number::Int(n)), None) if (-LENGTH_MAX..0).contains(&n) => {
             let start = tr.at();
-            let value = arithmetic::text_operand(tr, &args[0])?;
+            let value = arithmetic::characters(tr, &args[0])?;
             // The last -n characters, or all if there are fewer, as RIGHT does it.
             tr.put(", ");
             tr.number(Number::Int(-n));
@@ -96,7 +96,7 @@ pub(crate) fn substr<'a>(tr: &mut Tr<'a>, token: &str, args: &'a [Expr<'a>]) -> 
 /// With arguments known only at run time: position and length are computed as SQLite's substr does.
 fn substr_any<'a>(tr: &mut Tr<'a>, token: &str, args: &'a [Expr<'a>]) -> R<Val> {
     let (at, reads) = (tr.at(), tr.seen.query_reads);
-    let text = arithmetic::text_operand(tr, &args[0])?;
+    let text = arithmetic::characters(tr, &args[0])?;
     let x = tr.out.sql.split_off(at);
     let mut parts = vec![];
     let mut nullable = text.nullable;

@@ -7,7 +7,7 @@ use crate::parse::tree::{
 use crate::refuse::{R, no};
 use crate::rules::choices::unify;
 use crate::rules::literals::{bare, literal_number};
-use crate::rules::{Id, indexes, order};
+use crate::rules::{Id, indexes, order, tagged};
 use crate::scope::{Columns, Found, Grouping};
 use crate::types::{Affinity, Collation, Number, Strength, Ty, Val};
 
@@ -154,6 +154,13 @@ fn is_empty(window: &Window) -> bool {
     base.is_none() && partition_by.is_none() && order_by.is_none() && frame_clause.is_none()
 }
 
+/// Whether rows may leave the frame of a window before its last row.
+pub(crate) fn moves(over: &Over) -> bool {
+    let Over::Window(window) = over else { return true };
+    let moves = |frame: &FrameClause| frame.exclude.is_some() || frame.start != FrameBound::UnboundedPreceding;
+    window.base.is_some() || window.frame_clause.as_ref().is_some_and(moves)
+}
+
 pub(crate) fn over_clause<'a>(tr: &mut Tr<'a>, over: &'a Over<'a>) -> R<()> {
     tr.fire(Id::Windows);
     if !tr.postgres {
@@ -206,6 +213,11 @@ fn window_written<'a>(tr: &mut Tr<'a>, window: &'a Window<'a>) -> R<()> {
             let value = tr.value(expr, Ty::Any)?;
             if value.collation != Collation::Binary {
                 return no(Id::Collation, "PARTITION", "a partition under a collation that ignores case");
+            }
+            match value.ty {
+                Ty::Tagged => tagged::order_key(tr, start, value)?,
+                Ty::Any => return no(Id::MixedTypes, "PARTITION", "a partition of values of unknown type"),
+                _ => {}
             }
             // MariaDB would put rows together whose texts begin alike.
             if is_long(tr, expr, value)? {

@@ -87,7 +87,8 @@ pub(crate) fn instr<'a>(tr: &mut Tr<'a>, text: &'a Expr<'a>, part: &'a Expr<'a>)
     let start = tr.at();
     let value = arithmetic::text_operand(tr, text)?;
     tr.put(", ");
-    let part = arithmetic::text_operand(tr, part)?;
+    // The place of a blob in another is counted in bytes.
+    let part = arithmetic::characters(tr, part)?;
     tr.wrap(start, if tr.postgres { "strpos(" } else { "INSTR(" }, ")");
     let nullable = value.nullable || part.nullable;
     Ok(Val { nullable, narrow: true, ..plain_result(value, Ty::Int) })
@@ -97,6 +98,13 @@ pub(crate) fn instr<'a>(tr: &mut Tr<'a>, text: &'a Expr<'a>, part: &'a Expr<'a>)
 pub(crate) fn text_replaced<'a>(tr: &mut Tr<'a>, text: &'a Expr<'a>, from: &'a Expr<'a>, to: &'a Expr<'a>) -> R<Val> {
     let may_be_null = tr.probe(to)?.nullable;
     let is_text = matches!(bare(from), Expr::Literal(Literal::String(text)) if !plain(text).is_empty());
+    if tr.input.options.is_older() && !is_text && !matches!(tr.probe_value(text)?.ty, Ty::Text | Ty::Null) {
+        return no(
+            Id::Functions,
+            "replace",
+            "replace() in a number: older versions of SQLite replace no empty text in it",
+        );
+    }
     // SQLite replaces an empty text by nothing, not even by NULL.
     let replacement = |tr: &mut Tr<'a>| -> R<Val> {
         let is_guarded = may_be_null && !is_text;

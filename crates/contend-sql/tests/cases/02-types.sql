@@ -818,3 +818,69 @@ SELECT id FROM t ORDER BY coalesce(ifnull(i, s), ?), id;
 --! params x'31'
 --! ordered
 SELECT id FROM t ORDER BY coalesce(ifnull(i, s), ?) DESC, id;
+
+--! case 23ya adversarial: BETWEEN converts its left side for each bound alone
+CREATE TABLE a (id INTEGER PRIMARY KEY, t TEXT, i INTEGER);
+INSERT INTO a VALUES (1, 'x', 1), (2, '5', 2), (3, '', NULL), (4, NULL, 5);
+SELECT id FROM a WHERE 0 BETWEEN '%' AND t;
+SELECT id FROM a WHERE 5 BETWEEN t AND upper(t);
+SELECT id FROM a WHERE '5' BETWEEN i AND id + 0;
+--! params '5', 'x'
+SELECT id FROM a WHERE ? BETWEEN t AND upper(t) OR ? BETWEEN '%' AND t;
+DELETE FROM a WHERE 5 NOT BETWEEN t AND upper(t);
+
+--! case 23yd adversarial unmatched: A bound number BETWEEN a text and a column
+CREATE TABLE a (id INTEGER PRIMARY KEY, t TEXT);
+INSERT INTO a VALUES (1, 'x'), (2, '5'), (3, ''), (4, NULL);
+--! params 5
+SELECT id FROM a WHERE ? BETWEEN t AND upper(t);
+
+--! case 23ye adversarial: A bound number BETWEEN a literal text and a column
+CREATE TABLE a (id INTEGER PRIMARY KEY, t TEXT);
+INSERT INTO a VALUES (1, 'x'), (2, '5'), (3, ''), (4, NULL);
+--! params 5
+SELECT id FROM a WHERE ? BETWEEN '%' AND t;
+
+--! case 23yb adversarial: A bound text BETWEEN a number and a column
+CREATE TABLE a (id INTEGER PRIMARY KEY, i INTEGER);
+INSERT INTO a VALUES (1, 1), (2, 2), (3, NULL), (4, 5);
+--! params '0'
+SELECT id FROM a WHERE ? BETWEEN 1 AND i;
+
+--! case 23yc: A literal or parameter BETWEEN two columns, or two values
+CREATE TABLE a (id INTEGER PRIMARY KEY, i INTEGER, t TEXT, s TEXT);
+INSERT INTO a VALUES (1, 10, 'a', 'c'), (2, 2, 'x', 'z'), (3, NULL, 'b', NULL);
+SELECT id FROM a WHERE 2 BETWEEN id AND i;
+SELECT id FROM a WHERE 'b' BETWEEN t AND s;
+--! params 'b', 2
+SELECT id FROM a WHERE ? BETWEEN t AND s OR ? BETWEEN id AND i;
+--! params 3
+SELECT ? BETWEEN 1 AND 3;
+
+--! case 22ya adversarial: TRUE and FALSE right of IS in a row are numbers
+CREATE TABLE a (id INTEGER PRIMARY KEY, i INTEGER);
+INSERT INTO a VALUES (1, 1), (2, 2), (3, NULL), (4, 0);
+SELECT id, (i, id) IS (i, TRUE), (id, i) IS NOT (TRUE, 7), (i, 1) IS (FALSE, TRUE), (i, 1) IS (NULL, TRUE) FROM a;
+DELETE FROM a WHERE (i, id) IS (i, TRUE);
+
+--! case 22yb adversarial: COLLATE after TRUE and FALSE right of IS
+CREATE TABLE a (id INTEGER PRIMARY KEY, i INTEGER);
+INSERT INTO a VALUES (1, 1), (2, 2), (3, NULL), (4, 0);
+SELECT id, i IS TRUE COLLATE NOCASE, i IS NOT FALSE COLLATE NOCASE, i IS (TRUE), i IS NULL COLLATE NOCASE FROM a;
+
+--! case 18ya adversarial: A part of a blob among values of several types
+CREATE TABLE a (id INTEGER PRIMARY KEY, u);
+INSERT INTO a VALUES (1, 1.5), (2, 'abc'), (3, x'4142'), (4, NULL);
+SELECT id, substr(u, 1, 1), typeof(substr(u, 1, 1)), substr(u, -2), u LIKE 'A%', u GLOB 'a*', instr(u, 'b') FROM a WHERE id <> 3;
+SELECT id, upper(u), instr(u, 'B'), length(u) FROM a;
+
+--! case 18yb adversarial: A blob among values of several types as a text
+CREATE TABLE a (id INTEGER PRIMARY KEY, u);
+INSERT INTO a VALUES (1, 1), (2, 'A'), (3, x'41'), (4, NULL);
+DELETE FROM a WHERE substr(u, 1, 1) = 'A';
+
+--! case 18yc adversarial: The type of a part of a blob
+CREATE TABLE a (id INTEGER PRIMARY KEY, k TEXT);
+INSERT INTO a VALUES (1, 'é'), (2, NULL);
+--! params x'42C3A9'
+SELECT id, typeof(substr(coalesce(k, ?), 1, 2)), substr(coalesce(k, x'42C3A9'), -1) FROM a;

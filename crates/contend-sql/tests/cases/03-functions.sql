@@ -1044,3 +1044,32 @@ SELECT typeof(count(i)), typeof(json_group_array(i)) FROM t;
 UPDATE t SET i = 9 WHERE EXISTS (SELECT typeof(count(*)) FROM u WHERE a = 'none');
 CREATE VIEW v AS SELECT typeof(count(*)) AS a FROM t;
 SELECT a FROM v;
+
+--! case 41ya adversarial: ceil(), floor() and trunc() of large reals, stored and grouped
+CREATE TABLE a (id INTEGER PRIMARY KEY, r REAL);
+INSERT INTO a VALUES (1, 1.5), (2, 2.0), (3, 1e300), (4, -1.5), (5, -1e18);
+SELECT DISTINCT ceil(r) FROM a;
+SELECT trunc(r) AS c, count(*) FROM a GROUP BY 1;
+SELECT floor(r) FROM a UNION SELECT ceil(r) + 1 FROM a;
+SELECT f FROM (SELECT id, floor(r) AS f FROM a ORDER BY id LIMIT 9) AS q WHERE f > 1e17 OR f < 0;
+SELECT id, lag(floor(r)) OVER (ORDER BY id), max(floor(r), 0.5) FROM a;
+INSERT INTO a (id, r) SELECT id + 10, floor(r) FROM a;
+UPDATE a SET r = ceil(r) WHERE id < 4;
+
+--! case 1ya adversarial: A parameter that a server's text has several times, or before another
+CREATE TABLE a (id INTEGER PRIMARY KEY, t TEXT);
+INSERT INTO a VALUES (1, 'abcdef'), (2, 'xy'), (3, NULL);
+--! params -3, 2, 'z'
+SELECT id, substr(t, ?, ?) || ? FROM a;
+--! params '2024-02-29', 1
+SELECT strftime('%Y', ?) || '!', date('2024-01-02', 'start of month'), ?;
+--! params 'b', 'Q', 9
+SELECT id, replace(t, ?, ?), nullif(id, ?) FROM a;
+--! params 'b', 'x', 3
+SELECT q.w, ?3 FROM (SELECT id, t || ?1 AS w FROM a) AS q WHERE q.w <> ?2;
+
+--! case 50ya adversarial: replace() of nothing in a number
+CREATE TABLE a (id INTEGER PRIMARY KEY, t TEXT);
+INSERT INTO a VALUES (1, 'a'), (2, '');
+SELECT id, typeof(replace(id, '', 'x')), replace(id, '', 'x') = 1 FROM a;
+SELECT id, typeof(replace(id, t, 'x')) FROM a;

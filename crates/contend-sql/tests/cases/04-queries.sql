@@ -706,3 +706,86 @@ SELECT count(*) AND 0 FROM t;
 CREATE TABLE t (id INTEGER PRIMARY KEY, i INTEGER);
 INSERT INTO t VALUES (1, 1), (2, 2), (3, NULL);
 SELECT count(*) IN () FROM t;
+
+--! case 67ya adversarial: Parameters in lag() and lead() with a default
+CREATE TABLE a (id INTEGER PRIMARY KEY, t TEXT, i INTEGER);
+INSERT INTO a VALUES (1, 'x', 1), (2, '5', 2), (3, '', NULL), (4, NULL, 5);
+--! params 100, 7
+SELECT id, lag(i + ?, 1, ?) OVER (ORDER BY id) FROM a;
+--! params 7, 1
+SELECT id, lead(i, 1, ?) OVER (PARTITION BY ? ORDER BY id) FROM a;
+--! params '-a', 'dflt', '-b'
+SELECT id, lag(t || ?, 1, ?) OVER (ORDER BY id) || ? FROM a;
+
+--! case 67yb adversarial: A partition of values of several types
+CREATE TABLE a (id INTEGER PRIMARY KEY, u);
+INSERT INTO a VALUES (1, 1), (2, 1.0), (3, x'31'), (4, '1'), (5, NULL), (6, NULL);
+SELECT id, count(*) OVER (PARTITION BY u) FROM a;
+SELECT id, row_number() OVER (PARTITION BY u ORDER BY id), rank() OVER (PARTITION BY u ORDER BY id DESC) FROM a;
+SELECT id, count(*) OVER (PARTITION BY coalesce(u, 1.0)) FROM a;
+
+--! case 67yc adversarial unmatched: group_concat() of rows that leave the window
+CREATE TABLE a (id INTEGER PRIMARY KEY, t TEXT);
+INSERT INTO a VALUES (1, 'x'), (2, '5'), (3, ''), (4, NULL), (5, 'z');
+SELECT id, group_concat(t, '-') OVER (ORDER BY id ROWS 1 PRECEDING) FROM a;
+
+--! case 62ya adversarial unmatched=MariaDB: SELECT DISTINCT of constants with OFFSET
+CREATE TABLE a (id INTEGER PRIMARY KEY, i INTEGER);
+CREATE TABLE s (id INTEGER PRIMARY KEY);
+INSERT INTO a VALUES (1, 1), (2, 1), (3, 1);
+SELECT DISTINCT 3 FROM a LIMIT 5 OFFSET 1;
+
+--! case 62yb adversarial unmatched=MariaDB: SELECT DISTINCT of a bound value with OFFSET, in a search
+CREATE TABLE a (id INTEGER PRIMARY KEY, i INTEGER);
+INSERT INTO a VALUES (1, 1), (2, 1), (3, 1);
+--! params 3
+SELECT id FROM a WHERE id IN (SELECT DISTINCT CAST(? AS INTEGER) FROM a LIMIT 5 OFFSET 1);
+
+--! case 62yc adversarial unmatched=MariaDB: SELECT DISTINCT of a query's constant with OFFSET
+CREATE TABLE a (id INTEGER PRIMARY KEY, i INTEGER);
+INSERT INTO a VALUES (1, 1), (2, 1), (3, 1);
+SELECT DISTINCT k FROM (SELECT id, 3 AS k FROM a) AS q LIMIT 5 OFFSET 1;
+
+--! case 62yd adversarial unmatched=MariaDB: SELECT DISTINCT of a query in the list with OFFSET
+CREATE TABLE a (id INTEGER PRIMARY KEY, i INTEGER);
+INSERT INTO a VALUES (1, 1), (2, 1), (3, 1);
+SELECT DISTINCT (SELECT max(id) FROM a), abs(-3) FROM a LIMIT 5 OFFSET 1;
+
+--! case 62ye: SELECT DISTINCT of what varies with OFFSET
+CREATE TABLE a (id INTEGER PRIMARY KEY, i INTEGER, "a b" TEXT);
+INSERT INTO a VALUES (1, 1, 'x'), (2, 1, 'x'), (3, 2, 'x'), (4, 4, 'x');
+SELECT DISTINCT i, 3 FROM a ORDER BY i LIMIT 5 OFFSET 1;
+SELECT DISTINCT i + 1 FROM a ORDER BY 1 LIMIT 1, 5;
+SELECT DISTINCT "a b" FROM a LIMIT 5 OFFSET 1;
+SELECT DISTINCT * FROM a WHERE id = 3 LIMIT 5 OFFSET 1;
+SELECT DISTINCT count(*) FROM a GROUP BY i LIMIT 5 OFFSET 2;
+SELECT DISTINCT 3 FROM a LIMIT 5;
+
+--! case 62yf adversarial unmatched: DISTINCT in EXISTS with OFFSET
+CREATE TABLE a (id INTEGER PRIMARY KEY, i INTEGER);
+INSERT INTO a VALUES (1, 1), (2, 1), (3, 1);
+SELECT EXISTS (SELECT DISTINCT 3 FROM a LIMIT 1 OFFSET 1), EXISTS (SELECT DISTINCT i FROM a LIMIT 1 OFFSET 2);
+
+--! case 64ya adversarial: IN with EXCEPT and INTERSECT, whose right query has a NULL
+CREATE TABLE a (id INTEGER PRIMARY KEY, i INTEGER);
+INSERT INTO a VALUES (1, 1), (2, 2), (3, NULL), (4, 5);
+SELECT 9 IN (SELECT id FROM a INTERSECT SELECT i FROM a), 9 NOT IN (SELECT id FROM a INTERSECT SELECT i FROM a);
+SELECT id FROM a WHERE id NOT IN (SELECT 9 FROM a EXCEPT SELECT i FROM a);
+SELECT (1, 2) IN (SELECT id, id + 5 AS j FROM a EXCEPT SELECT i, i FROM a), 3 IN (SELECT i FROM a INTERSECT SELECT i FROM a);
+DELETE FROM a WHERE (id IN (SELECT 9 FROM a EXCEPT SELECT i FROM a)) IS NULL;
+DELETE FROM a WHERE id NOT IN (SELECT 2 FROM a EXCEPT SELECT i FROM a);
+
+--! case 64yb adversarial unmatched=MariaDB: IN with EXCEPT of a column of the outer query
+CREATE TABLE a (id INTEGER PRIMARY KEY, i INTEGER);
+INSERT INTO a VALUES (1, 1), (2, 2), (3, NULL), (4, 5);
+SELECT id, 1 IN (SELECT a.id EXCEPT SELECT i FROM a AS b) FROM a;
+
+--! case 64yc adversarial: The value of a query in a query of an outer column
+CREATE TABLE a (id INTEGER PRIMARY KEY, t TEXT, r REAL);
+CREATE TABLE s (id INTEGER PRIMARY KEY, st TEXT);
+INSERT INTO a VALUES (1, 'x', 1.5), (2, '5', 2.5), (3, '', NULL), (4, NULL, 1e300);
+INSERT INTO s VALUES (1, 'x'), (2, 'abc');
+SELECT id, (SELECT max(st) FROM s) IN (VALUES (a.t), ('zz')) FROM a;
+SELECT id FROM a WHERE (SELECT max(st) FROM s) NOT IN (SELECT a.t UNION SELECT 'zz');
+SELECT id, (SELECT max(st) FROM s) IN (SELECT a.t FROM s) FROM a;
+SELECT id, (SELECT max(r) FROM a AS b WHERE b.id < 2) IN (SELECT a.r UNION ALL SELECT 7.0) FROM a;

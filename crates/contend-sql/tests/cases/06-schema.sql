@@ -826,3 +826,33 @@ INSERT INTO p VALUES (1), (2);
 INSERT INTO c VALUES (1, 1);
 DELETE FROM p WHERE id = 2;
 DELETE FROM p WHERE id = 1;
+
+--! case 90ya adversarial: CREATE TABLE AS of expressions, whose columns SQLite declares without a type
+CREATE TABLE a (id INTEGER PRIMARY KEY, t TEXT, b BOOLEAN, d DATETIME, r REAL);
+INSERT INTO a VALUES (1, 'x', 1, '2024-01-02', 0.5), (2, '5', 0, NULL, 2.0), (3, NULL, NULL, 'none', NULL);
+CREATE TABLE u AS SELECT id, 't' || t AS y, id * 2 AS n, r * 2 AS w, b, d FROM a;
+SELECT y, n, typeof(n), w, typeof(w), b, typeof(b), d, typeof(d) FROM u;
+SELECT id FROM u WHERE y = 't5' OR n = 2 OR d = 'none';
+--! ordered
+SELECT id, y FROM u ORDER BY y, n;
+DELETE FROM u WHERE y = 'x' OR n <> 2 AND y = 'tx';
+DELETE FROM u WHERE n <> 2;
+
+--! case 90yb adversarial: CREATE TABLE AS of a view of expressions
+CREATE TABLE a (id INTEGER PRIMARY KEY, t TEXT);
+INSERT INTO a VALUES (1, 'x'), (2, 'it'), (3, NULL);
+CREATE VIEW v AS SELECT id + 1 AS k, upper(t) AS w FROM a;
+CREATE TABLE u AS SELECT * FROM v;
+SELECT k, w, typeof(k), length(w) FROM u WHERE w = 'IT' OR k = 2;
+UPDATE u SET k = k + 10 WHERE w = 'X';
+DELETE FROM u WHERE k = 4 OR w = 'T';
+
+--! case 90yc adversarial: A column of CREATE TABLE AS without an affinity next to a text
+CREATE TABLE a (id INTEGER PRIMARY KEY, t TEXT);
+INSERT INTO a VALUES (1, '5'), (2, '3'), (3, '7');
+CREATE TABLE u AS SELECT id, id + 4 AS n FROM a;
+SELECT a.id, u.id FROM a, u WHERE a.t = u.n;
+SELECT a.id, u.id FROM a, u WHERE (a.t, a.id) = (u.n, u.id);
+SELECT a.id, u.id FROM a, u WHERE u.n < a.t OR a.t <= u.n;
+SELECT a.id FROM a JOIN u ON a.t = CAST(u.n AS INTEGER);
+SELECT a.id FROM a JOIN u ON a.t = +u.n;

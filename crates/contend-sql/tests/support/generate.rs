@@ -219,7 +219,7 @@ impl Generator {
             };
         }
         let d = depth - 1;
-        match self.random.below(if self.plain { 10 } else { 24 }) {
+        match self.random.below(if self.plain { 10 } else { 30 }) {
             0 => format!("({} AND {})", self.condition(d), self.condition(d)),
             1 => format!("({} OR {})", self.condition(d), self.condition(d)),
             2 => format!("NOT ({})", self.condition(d)),
@@ -242,9 +242,36 @@ impl Generator {
             20 => format!("{} {operator} {}", self.column(|s| s.texts), self.column(|s| s.integers)),
             21 => format!("{} {operator} {}", self.column(|s| s.reals), self.column(|s| s.texts)),
             22 => format!("{} IN ({}, {})", self.integer(0), self.real_literal(), self.integer(0)),
+            23 => self.between(),
+            24 => format!("({}, {}) IS ({}, TRUE)", self.integer(0), self.integer(0), self.integer(0)),
+            25 => self.in_sets(),
             19 => format!("EXISTS (SELECT 1 FROM u AS z WHERE z.t = {})", self.integer(d)),
             _ => format!("{} IN ({}, {})", self.text(d), self.text(0), self.text(0)),
         }
+    }
+
+    /// A literal or parameter between values of several types.
+    fn between(&mut self) -> String {
+        let side = |generator: &mut Generator| match generator.random.below(4) {
+            0 => generator.integer(0),
+            1 => generator.text(1),
+            _ => generator.text(0),
+        };
+        let lhs = match self.random.below(3) {
+            0 => self.bound(Value::Integer(5)),
+            1 => self.random.below(12).to_string(),
+            _ => self.text_literal(),
+        };
+        let not = *self.random.pick(&["", "NOT "]);
+        format!("{lhs} {not}BETWEEN {} AND {}", side(self), side(self))
+    }
+
+    /// A search in a set operation, some of whose rows are NULL.
+    fn in_sets(&mut self) -> String {
+        let (not, operator) = (*self.random.pick(&["", "NOT "]), *self.random.pick(&["EXCEPT", "INTERSECT", "UNION"]));
+        let lhs = if self.random.chance(30) { "(SELECT max(n) FROM u)".to_string() } else { self.integer(1) };
+        let first = if self.random.chance(20) { self.column(|s| s.integers) } else { "t".to_string() };
+        format!("{lhs} {not}IN (SELECT {first} FROM u AS z {operator} SELECT n FROM u)")
     }
 
     fn any(&mut self, depth: u32) -> String {
@@ -379,14 +406,23 @@ impl Generator {
 
     fn distinct(&mut self) -> Generated {
         let (from, _) = self.from();
-        let sql = format!("SELECT DISTINCT {}, {} FROM {from}", self.any(2), self.integer(1));
-        self.finish(sql, false)
+        let list = match self.random.below(4) {
+            0 => format!("{}({} * 1e200)", self.random.pick(&["floor", "ceil", "trunc"]), self.real(1)),
+            1 => {
+                let one = *self.random.pick(&["3", "(SELECT max(n) FROM u)", "abs(-2)", "count(*)"]);
+                let sql = format!("SELECT DISTINCT {one} FROM {from} LIMIT 9 OFFSET {}", self.random.below(3));
+                return self.finish(sql, false);
+            }
+            _ => format!("{}, {}", self.any(2), self.integer(1)),
+        };
+        self.finish(format!("SELECT DISTINCT {list} FROM {from}"), false)
     }
 
     fn windowed(&mut self) -> Generated {
         let (from, key) = self.from();
         let by = if self.random.chance(50) { format!("PARTITION BY {} ", self.integer(0)) } else { String::new() };
-        let function = match self.random.below(6) {
+        let function = match self.random.below(7) {
+            6 => format!("lead({}, 1, {})", self.integer(1), self.bound(Value::Integer(7))),
             0 => "row_number()".to_string(),
             1 => format!("sum({})", self.integer(1)),
             2 => format!("count({})", self.any(1)),

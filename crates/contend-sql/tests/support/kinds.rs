@@ -128,7 +128,9 @@ impl Kinds {
     /// A value of a known type made of one of any.
     fn made(&mut self) -> String {
         let any = self.any(1);
-        match self.random.below(9) {
+        match self.random.below(11) {
+            9 => format!("substr({any}, {})", self.pick(&["1, 1", "2", "-2"])),
+            10 => format!("count(*) OVER (PARTITION BY {any})"),
             0 => format!("typeof({any})"),
             1 => format!("CAST({any} AS INTEGER)"),
             2 => format!("CAST({any} AS REAL)"),
@@ -143,7 +145,8 @@ impl Kinds {
 
     fn condition(&mut self, depth: u32) -> String {
         let (any, operator) = (self.any(depth), self.pick(&COMPARISONS));
-        match self.random.below(8) {
+        match self.random.below(9) {
+            8 => format!("({any}) LIKE '5%'"),
             0 => format!("({any}) {operator} ({})", self.any(0)),
             1 => format!("{} {operator} ({any})", self.typed()),
             2 => format!("({any}) IN ({}, {}, {})", self.typed(), self.pick(&LITERALS), self.any(0)),
