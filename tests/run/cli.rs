@@ -480,3 +480,12 @@ fn who_translates_without_a_schema_is_told_of_it() {
         parts.iter().for_each(|part| assert!(said.err.contains(part), "{file}: {part} is not in {}", said.err));
     }
 }
+
+#[test]
+fn a_workload_in_place_of_a_study_is_told_what_takes_it() {
+    let bench = Bench::new();
+    let workload = root().join("workloads/backlog.toml").display().to_string();
+    let said = bench.contend(&["run", &workload]).exits(2);
+    assert!(said.err.contains("this is a workload; a study names it (`workload = ...`)"), "{said:?}");
+    assert!(said.err.contains(&format!("`contend limit {workload}` takes the workload alone")), "{said:?}");
+}

@@ -64,7 +64,7 @@ fn short_pauses_in_which_others_are_refused_at_once_are_one_finding() {
     for part in [
         "364 ms in all, 200 ms (55 %) of that outside of SQLite, in 4 transactions",
         "Longest: 50.0 ms after \"INSERT INTO t\" and before \"COMMIT\".",
-        "While it paused, the lock was refused to other connections 12 times (by all its write locks 16 times).",
+        "While it paused, the lock was refused to other connections 12 times, and 16 times in all its write locks.",
     ] {
         assert!(said.contains(part), "no `{part}` in {said}");
     }

@@ -354,7 +354,7 @@ fn kept_out(kind: &Kind) -> String {
     if refused > 0 {
         out += &format!(" While it paused, the lock was refused to other connections {}", times(refused));
         if refused_in_all > refused {
-            out += &format!(" (by all its write locks {})", times(refused_in_all));
+            out += &format!(", and {} in all its write locks", times(refused_in_all));
         }
         let ended = counted(gave_up, "wait");
         out += &if gave_up > 0 { format!(", and {ended} ended without the lock.") } else { ".".to_string() };
@@ -407,11 +407,11 @@ fn same_of(further: Further) -> String {
     let in_all = if parts.is_empty() {
         String::new()
     } else {
-        format!(": {} in the {} processes together", parts.join(" and "), further.processes + 1)
+        format!(" All {} together: {}.", further.processes + 1, parts.join(" and "))
     };
     let which = if further.same_program { "of this program" } else { "that ended before their names could be read" };
     let processes = if further.processes == 1 { "process" } else { "processes" };
-    format!(" The same was seen of {} further {processes} {which}{in_all}.", further.processes)
+    format!(" The same was seen of {} further {processes} {which}.{in_all}", further.processes)
 }
 
 /// When one of `count` refusals was.

@@ -28,11 +28,7 @@ fn several_processes_of_a_program_are_named_together() {
     };
     let together = said(Some(of_two));
     assert!(together.title.starts_with("app (7 and 2 more) reads first"), "{together:?}");
-    assert!(
-        together
-            .evidence
-            .ends_with("2 further processes of this program: 9 times and 3 ns in the 3 processes together.")
-    );
+    assert!(together.evidence.ends_with("2 further processes of this program. All 3 together: 9 times and 3 ns."));
     assert!(together.evidence.starts_with("1 refusal at once, each in a transaction that had read before. SQLite"));
     let unknown = said(Some(Further { same_program: false, ..of_two }));
     assert_eq!(unknown.title, said(None).title);

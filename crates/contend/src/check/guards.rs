@@ -266,11 +266,11 @@ pub fn add_nothing_done(reasons: &mut Vec<Reason>, tally: &Tally, (by_a_service,
     if counts.planned() > counts.outcome(Outcome::Unsent) {
         reasons.retain(|reason| !reason.kind.is_of_pace());
     }
-    reasons.push(nothing_done(tally, (by_a_service, is_open)));
+    reasons.push(nothing_done(counts.planned(), (by_a_service, is_open)));
 }
 
-fn nothing_done(tally: &Tally, (by_a_service, is_open): (bool, bool)) -> Reason {
-    Invalid::NothingDone.because(match (by_a_service, tally.counts(|_| true).planned()) {
+fn nothing_done(planned: u64, (by_a_service, is_open): (bool, bool)) -> Reason {
+    Invalid::NothingDone.because(match (by_a_service, planned) {
         (false, 0) => "no operation was due in the window: lengthen it, or raise the rate",
         (false, _) => "no operation was committed in the window",
         (true, 0) if is_open => "no request was due in the window: lengthen it, or raise the rate",
@@ -476,5 +476,11 @@ mod tests {
         assert!(littles_law(&client(900, 100), LATE_IS_WORK).is_some());
         let lost = littles_law(&client(500, 200), LATE_IS_WORK);
         assert!(lost.is_some(), "time between due and finished that is neither late nor busy");
+    }
+
+    #[test]
+    fn a_window_without_requests_says_why() {
+        let words = |is_open| nothing_done(0, (true, is_open)).detail;
+        assert!(words(true).contains("no request was due") && words(false).contains("every client still waits"));
     }
 }

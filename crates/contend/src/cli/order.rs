@@ -223,6 +223,12 @@ fn study_and_workloads(
 /// The mistakes of a study file together with those of its workloads, so that a user can mend all of them.
 fn with_workloads_mistakes(source: &Source, error: StudyError) -> StudyError {
     let StudyError::File(error) = error else { return error };
+    if workload::parse(source).is_ok() {
+        let what = "this is a workload; a study names it (`workload = ...`) and has contenders";
+        let next =
+            format!("`contend limit {}` takes the workload alone, docs/study-file.md shows a study", source.name);
+        return StudyError::File(source.error(&[], format!("{what}: {next}")));
+    }
     let file: toml::Table = source.text.parse().unwrap_or_default();
     let parts = file.get("part").and_then(toml::Value::as_table).into_iter().flatten();
     let parts = parts.filter_map(|(name, part)| Some((Some(name.as_str()), part.as_table()?)));

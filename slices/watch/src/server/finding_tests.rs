@@ -174,5 +174,7 @@ fn a_lock_whose_holder_is_not_known_is_a_finding_with_those_that_may_hold_it() {
             Kind::UnknownHolder { lock: lock.into(), waiters, longest_wait_ns, waiting: None, candidates: vec![] };
         words(&Finding { kind, who: String::new(), client: None }).change
     };
-    assert!(advice("table definition").contains("also one that only read") && !advice("backup lock").contains("only read"));
+    assert!(
+        advice("table definition").contains("also one that only read") && !advice("backup lock").contains("only read")
+    );
 }
