@@ -85,13 +85,16 @@ while not os.path.exists('held'):
     time.sleep(0.02)
 def turn():
     db = sqlite3.connect('app.db', isolation_level=None, timeout=60)
+    open('waiting', 'w').close()
     db.execute('BEGIN IMMEDIATE')
     db.execute('INSERT INTO t VALUES (1)')
     time.sleep(0.05)
     db.execute('COMMIT')
 waits = threading.Thread(target=turn)
 waits.start()
-time.sleep(0.2)
+while not os.path.exists('waiting'):
+    time.sleep(0.02)
+time.sleep(0.5)
 try:
     sqlite3.connect('app.db', isolation_level=None, timeout=0.1).execute('INSERT INTO t VALUES (2)')
     raise SystemExit('not refused')

@@ -230,7 +230,8 @@ fn clients_get_the_same_as_without_the_proxy() {
     assert!(String::from_utf8_lossy(&wrong.stderr).contains("ERROR 1045"), "{wrong:?}");
     let said = capture.end().exits(0);
     assert!(
-        said.err.contains("1 statement without text, which stand in the capture as a_text_whose_version"),
+        said.err
+            .contains("The text of 1 statement is not in the capture, which has a_text_whose_version_decides instead"),
         "{said:?}"
     );
     assert_eq!(counts(&shown(&stage.place.bench), "CALL")[..2], [1, 2]);

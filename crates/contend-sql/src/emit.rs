@@ -131,7 +131,7 @@ pub(crate) struct Counters {
     pub stars: u32,
     /// Start of the last LIMIT that was written.
     pub limit_at: usize,
-    /// Whether the last SELECT may have several rows on MariaDB, which makes one row of DISTINCT constants, also after OFFSET.
+    /// Whether the last SELECT may have several rows on MariaDB, which returns one row for DISTINCT of constants and ignores OFFSET.
     pub varies: bool,
 }
 

@@ -81,7 +81,10 @@ fn anonymous(raw: &Raw, key: [u64; 2], server: Option<&str>) -> Vec<u8> {
         }
         kind::BIND => {
             let ((kind, hash), end) = match raw.a() {
-                kind @ (value::INTEGER | value::REAL) => (hash::of_number(key, kind, raw.t()), record::HEAD),
+                kind @ (value::INTEGER | value::REAL) => match server {
+                    None => (hash::of_number(key, kind, raw.t()), record::HEAD),
+                    Some(_) => ((kind, hash::number(key, kind, raw.t())), record::HEAD),
+                },
                 kind @ (value::TEXT | value::BLOB) => {
                     let bytes = raw.bytes(record::NUMBER_BYTES, raw.u64(record::NUMBER));
                     ((kind, hash::bytes(key, bytes)), record::NUMBER_BYTES)

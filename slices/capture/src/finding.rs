@@ -51,10 +51,11 @@ struct Held<'k> {
     transactions: u64,
     sum_ns: u64,
     longest: (u64, &'k str),
-    /// Calls of other connections that waited in these transactions or that a lock ended there, by their places; the latter; and
-    /// the time of waiting.
+    /// Calls of other connections that waited for these locks or failed at one, by their places.
     others: BTreeSet<usize>,
+    /// Those of them that failed while it was held.
     refused: BTreeSet<usize>,
+    /// Their time of waiting in these transactions.
     waited_ns: u64,
 }
 

@@ -245,13 +245,16 @@ fn steps(summary: &Summary, kind: &Kind) -> Block {
         lines.push(rounds + &all.join("; then "));
         at += period * times;
     }
-    if at < kind.statements.len() {
-        lines = tally(&kind.statements, |text| cut(written(summary, text), SQL));
+    let left = kind.statements.len() - at;
+    let tally = tally(&kind.statements, |text| cut(written(summary, text), SQL));
+    if left > 0 && kind.loops.is_empty() && tally.len() < lines.len() {
+        return Block::List(tally);
     }
+    lines.extend((left > 0).then(|| format!("and {left} more")));
     Block::List(lines)
 }
 
-/// The statements of a transaction whose order has no short description: each text with its number.
+/// Each text of the statements of a transaction with its number: for those whose order has no short description.
 fn tally(statements: &[(String, u64)], shown: impl Fn(&str) -> String) -> Vec<String> {
     let mut texts: Vec<(&str, u64)> = vec![];
     for (text, times) in statements {
@@ -260,14 +263,9 @@ fn tally(statements: &[(String, u64)], shown: impl Fn(&str) -> String) -> Vec<St
             None => texts.push((text, *times)),
         }
     }
-    let line = |(text, times): &(&str, u64)| of_times(*times) + &shown(text);
-    let first = texts.iter().take(STEPS).map(line);
-    let executions = plural(texts.iter().map(|(_, times)| times).sum(), "execution");
-    let mut lines =
-        vec![format!("{} in {executions}, in an order that does not repeat:", plural(texts.len() as u64, "statement"))];
-    lines.extend(first);
-    lines.extend((texts.len() > STEPS).then(|| format!("and {} more", texts.len() - STEPS)));
-    lines
+    let all: u64 = texts.iter().map(|(_, times)| times).sum();
+    let head = format!("{} in {all} executions, in no order that repeats:", plural(texts.len() as u64, "statement"));
+    std::iter::once(head).chain(texts.iter().map(|(text, times)| of_times(*times) + &shown(text))).collect()
 }
 
 fn of_times(times: u64) -> String {
@@ -435,7 +433,7 @@ mod tests {
     #[test]
     fn statements_in_no_order_are_counted() {
         let lines = tally(&all(&[("SELECT a", 1), ("UPDATE b", 3), ("UPDATE c", 1), ("UPDATE b", 2)]), str::to_string);
-        let head = "3 statements in 7 executions, in an order that does not repeat:";
+        let head = "3 statements in 7 executions, in no order that repeats:";
         assert_eq!(lines, [head, "SELECT a", "5 times: UPDATE b", "UPDATE c"]);
     }
 }

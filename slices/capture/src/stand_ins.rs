@@ -6,11 +6,11 @@ use std::collections::BTreeMap;
 
 /// Beginnings of the names, with the reason if no note of the connection says it.
 const STAND_INS: [(&str, Option<&str>); 6] = [
-    ("a_text_of_more_than", Some("their text is longer than what is stored")),
+    ("a_text_of_more_than", Some("longer than what is stored")),
     ("a_text_in_another_encoding", None),
-    ("a_text_that_changes_sql_mode", Some("they change sql_mode before other statements of the same text")),
-    ("a_text_whose_version_decides", Some("the server's version decides what they do (`/*!50701 ... */`)")),
-    ("a_statement_that_was_not_seen", Some("their preparation was not seen")),
+    ("a_text_that_changes_sql_mode", Some("a change of sql_mode is followed by other statements")),
+    ("a_text_whose_version_decides", Some("the server's version decides what is executed (`/*!50701 ... */`)")),
+    ("a_statement_that_was_not_seen", Some("the preparation was not seen")),
     ("a_function_called_by_number", None),
 ];
 
@@ -29,7 +29,7 @@ pub fn missing(trace: &Trace) -> Vec<String> {
     }
     let sentence = |(name, (count, why)): (&str, (usize, &str))| {
         let what = counted(count, "statement");
-        format!("{what} without text, which stand in the capture as {name}: {why}. A replay leaves them out.")
+        format!("The text of {what} is not in the capture, which has {name} instead: {why}. A replay leaves this out.")
     };
     counts.into_iter().map(sentence).collect()
 }

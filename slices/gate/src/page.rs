@@ -197,7 +197,11 @@ fn by_cpu(gate: &Gate, by_wall: &Comparison) -> String {
     let is_open = gate.by == By::Wall && judgement(&by_wall.verdict) == Judgement::CannotTell;
     match by_cpu.ratio.filter(|_| is_open && is_decided(&by_cpu, gate.margin)) {
         Some(ratio) => {
-            format!(" By CPU time the answer is *{}*, {}: --by cpu lets it decide.", by_cpu.verdict, Ratio(ratio))
+            format!(
+                " By CPU time: {}, {}. If the commands compute and do not wait, --by cpu decides by it.",
+                by_cpu.verdict,
+                Ratio(ratio)
+            )
         }
         None => String::new(),
     }
@@ -397,7 +401,7 @@ mod tests {
             (round.a.cpu_ns, round.b.cpu_ns) = (1_000, 1_100);
         }
         let line = |gate: &Gate| of_gate(gate).answers[0].line.clone();
-        let words = " By CPU time the answer is *slower*, 1.10 x: --by cpu lets it decide.";
+        let words = " By CPU time: slower, 1.10 x. If the commands compute and do not wait, --by cpu decides by it.";
         assert!(line(&gate).ends_with(words), "{}", line(&gate));
         gate.by = By::Cpu;
         assert!(!line(&gate).contains("--by cpu"));

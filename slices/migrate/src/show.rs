@@ -233,8 +233,8 @@ pub fn shim(file: &Path, to: &str, obstacles: &[String]) -> Result<()> {
     let file = file.display();
     if obstacles.is_empty() {
         let words = "runs a program that opens this file on the server's rows (docs/shim.md)";
-        let first = "Try it under load first: transactions that SQLite runs one after the other meet on a server, and a program that \
-                     does not repeat a refused one (SQLITE_BUSY_SNAPSHOT) can fail more often.";
+        let first = "Try it under load first: a server runs transactions at the same time that SQLite runs one after the other. A program \
+                     that does not retry refused transactions (SQLITE_BUSY_SNAPSHOT) can fail more often.";
         return print_plain(&format!("`{} -- COMMAND` {words}: {file}\n{first}\n", shim_command(to)));
     }
     print_plain(&format!("`contend shim` cannot go on with {file}: {}\n", obstacles.join("; ")))

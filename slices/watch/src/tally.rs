@@ -318,7 +318,9 @@ impl Tally {
             }
         } else if wait.tries > 1 {
             self.gave_up.add(ns, wait.who.tid);
-            let (times, longest) = self.gave_up_by.entry(wait.holder).or_insert_with(|| (0, wait.clone()));
+            let has_room = self.gave_up_by.len() < TEXTS_MAX || self.gave_up_by.contains_key(&wait.holder);
+            let holder = wait.holder.filter(|_| has_room);
+            let (times, longest) = self.gave_up_by.entry(holder).or_insert_with(|| (0, wait.clone()));
             *times += 1;
             if ns > longest.to_ns.saturating_sub(longest.from_ns) {
                 longest.clone_from(wait);
@@ -328,7 +330,10 @@ impl Tally {
 
     /// The holder during most of the waits that ended without the lock: their number, and the longest.
     pub fn mostly_gave_up(&self) -> Option<&(u64, Wait)> {
-        self.gave_up_by.values().max_by_key(|(times, longest)| (*times, longest.to_ns.saturating_sub(longest.from_ns)))
+        let order = |(holder, (times, longest)): &(&Option<u32>, &(u64, Wait))| {
+            (holder.is_some(), *times, longest.to_ns.saturating_sub(longest.from_ns))
+        };
+        self.gave_up_by.iter().max_by_key(order).map(|(_, most)| most)
     }
 }
 

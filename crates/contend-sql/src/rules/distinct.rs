@@ -4,6 +4,7 @@ use crate::catalogue::Kind;
 use crate::emit::{Tr, plain};
 use crate::parse::tree::{Expr, ResultColumn, SortedColumn};
 use crate::refuse::{R, no};
+use crate::rules::arithmetic::is_arithmetic;
 use crate::rules::literals::{COMPARED_MAX, bare, literal_number};
 use crate::rules::{Id, aggregates};
 use crate::scope::Columns;
@@ -58,29 +59,36 @@ fn made_of(expr: &Expr, listed: &impl Fn(&Expr) -> bool, depth: u8) -> bool {
         }
 }
 
-/// Checks a result of SELECT DISTINCT, written since `start`, and notes whether it may vary.
-pub(crate) fn result(tr: &mut Tr, start: usize, value: Val) -> R<()> {
+/// Checks a result of SELECT DISTINCT, of this expression or of `*`, and notes whether it may vary.
+pub(crate) fn result(tr: &mut Tr, value: Val, expr: Option<&Expr>) -> R<()> {
     aggregates::distinct_values("DISTINCT", value)?;
-    let varies = tr.postgres || tr.seen.aggregates > 0 || reads_table(tr, start);
+    let is_read = |tr: &Tr| of_one_table(tr) && expr.is_none_or(|expr| has_column(tr, expr));
+    let varies = tr.postgres || tr.seen.aggregates > 0 || is_read(tr);
     if let Some(scope) = tr.known.scopes.last_mut() {
         scope.varies |= varies;
     }
     Ok(())
 }
 
-/// Whether the text since `start` has a column of a table in it. A column of a query may be a constant.
-fn reads_table(tr: &Tr, start: usize) -> bool {
-    let Some(scope) = tr.known.scopes.last().filter(|scope| scope.reads > 0) else { return false };
-    let stored = scope.sources.iter().filter_map(|source| match source.columns {
-        Columns::Table(table) if table.kind == Kind::Table => Some(table),
-        _ => None,
-    });
-    let names: Vec<&str> = stored.flat_map(|table| &table.columns).map(|column| column.name.as_str()).collect();
-    let is_part = |c: char| c.is_alphanumeric() || c == '_';
-    let has = |text: &str, name: &str| match name.chars().all(is_part) {
-        true => text.split(|c| !is_part(c)).any(|word| word == name),
-        false => text.contains(name),
+/// Whether FROM has one stored table and nothing else. A column of a query may be a constant, and so are those of a table that
+/// MariaDB finds by its key, next to another one.
+fn of_one_table(tr: &Tr) -> bool {
+    let sources = tr.known.scopes.last().map_or(&[][..], |scope| &scope.sources);
+    matches!(sources, [only] if matches!(only.columns, Columns::Table(table) if table.kind == Kind::Table))
+}
+
+/// Whether an expression is a column of this query, or calculates with one.
+fn has_column(tr: &Tr, expr: &Expr) -> bool {
+    let is_own = |table: Option<&str>, name: &str| {
+        let found = tr.find(table, name).ok().flatten();
+        found.is_some_and(|found| found.scope + 1 == tr.known.scopes.len())
     };
-    let mut outside = tr.out.sql[start..].split('\'').step_by(2);
-    outside.any(|text| names.iter().any(|name| has(text, name)))
+    match expr {
+        Expr::Id(name) => is_own(None, &plain(name.0)),
+        Expr::Qualified(table, name) => is_own(Some(&plain(table.0)), &plain(name.0)),
+        Expr::Parenthesized(parts) => parts.len() == 1 && has_column(tr, &parts[0]),
+        Expr::Collate(inner, _) => has_column(tr, inner),
+        Expr::Binary(left, op, right) if is_arithmetic(*op) => has_column(tr, left) || has_column(tr, right),
+        _ => false,
+    }
 }

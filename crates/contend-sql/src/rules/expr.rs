@@ -115,10 +115,17 @@ fn named<'a>(tr: &mut Tr<'a>, expr: &'a Expr<'a>) -> R<Val> {
     }
 }
 
-fn exists<'a>(tr: &mut Tr<'a>, select: &'a Select<'a>) -> R<Val> {
+/// Whether a query skips rows, and a part of it is SELECT DISTINCT.
+fn skips_of_distinct(select: &Select) -> bool {
     let is_distinct =
         |part: &OneSelect| matches!(part, OneSelect::Select { distinctness: Some(Distinctness::Distinct), .. });
-    if select.limit.is_some_and(|limit| limit.offset.is_some()) && is_distinct(&select.body.select) {
+    let others = select.body.compounds.as_deref().unwrap_or_default().iter().map(|part| &part.select);
+    select.limit.is_some_and(|limit| limit.offset.is_some())
+        && std::iter::once(&select.body.select).chain(others).any(is_distinct)
+}
+
+fn exists<'a>(tr: &mut Tr<'a>, select: &'a Select<'a>) -> R<Val> {
+    if skips_of_distinct(select) {
         return no(Id::Limit, "OFFSET", "SQLite leaves DISTINCT out of EXISTS, so it skips other rows");
     }
     tr.put("EXISTS (");
@@ -129,6 +136,13 @@ fn exists<'a>(tr: &mut Tr<'a>, select: &'a Select<'a>) -> R<Val> {
 
 /// A query used as a value: its first row.
 fn scalar_subquery<'a>(tr: &mut Tr<'a>, select: &'a Select<'a>) -> R<Val> {
+    if tr.input.options.is_older() && skips_of_distinct(select) {
+        return no(
+            Id::Limit,
+            "OFFSET",
+            "older versions of SQLite return a row of SELECT DISTINCT that is to be skipped",
+        );
+    }
     tr.put("(");
     let columns = tr.subquery(select)?;
     if select.limit.is_none() && !one_row(select) {

@@ -256,7 +256,7 @@ fn results<'a>(
                 tr.wrap(start, &before, &after);
             }
             if distinct {
-                distinct::result(tr, start, value)?;
+                distinct::result(tr, value, Some(expr))?;
             }
             if let Some(alias) = alias {
                 tr.put(" AS ");
@@ -340,7 +340,6 @@ fn star(tr: &mut Tr, table: Option<&str>, distinct: bool, collect: bool, outputs
             tr.put(", ");
         }
         let found = crate::scope::Found { scope: here, source, column };
-        let from = tr.at();
         let value = columns::write_column(tr, &found, true)?;
         if picked {
             tr.put(" AS ");
@@ -348,7 +347,7 @@ fn star(tr: &mut Tr, table: Option<&str>, distinct: bool, collect: bool, outputs
             tr.name(&name)?;
         }
         if distinct {
-            distinct::result(tr, from, value)?;
+            distinct::result(tr, value, None)?;
         }
         if collect {
             let name = tr.column_of(&found).name.clone();

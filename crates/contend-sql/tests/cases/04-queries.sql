@@ -751,6 +751,23 @@ CREATE TABLE a (id INTEGER PRIMARY KEY, i INTEGER);
 INSERT INTO a VALUES (1, 1), (2, 1), (3, 1);
 SELECT DISTINCT (SELECT max(id) FROM a), abs(-3) FROM a LIMIT 5 OFFSET 1;
 
+--! case 62yg adversarial unmatched=MariaDB: SELECT DISTINCT of a table that is found by its key, next to another one, with OFFSET
+CREATE TABLE a (id INTEGER PRIMARY KEY, i INTEGER);
+INSERT INTO a VALUES (1, 1), (2, 1), (3, 1);
+SELECT DISTINCT b.i FROM a, a AS b WHERE b.id = 1 LIMIT 5 OFFSET 1;
+
+--! case 62yh adversarial unmatched=MariaDB: SELECT DISTINCT whose only columns are in a query of the list and in typeof(), with OFFSET
+CREATE TABLE a (id INTEGER PRIMARY KEY, i INTEGER);
+CREATE TABLE s (id INTEGER PRIMARY KEY);
+INSERT INTO a VALUES (1, 1), (2, 1), (3, 1);
+INSERT INTO s VALUES (1), (2);
+SELECT DISTINCT typeof(id), (SELECT max(id) FROM s) FROM a LIMIT 5 OFFSET 1;
+
+--! case 62yi adversarial unmatched: DISTINCT in a later part of EXISTS, with OFFSET
+CREATE TABLE a (id INTEGER PRIMARY KEY, i INTEGER);
+INSERT INTO a VALUES (1, 1), (2, 2), (3, 1);
+SELECT EXISTS (SELECT 9 UNION ALL SELECT DISTINCT i FROM a LIMIT 1 OFFSET 3);
+
 --! case 62ye: SELECT DISTINCT of what varies with OFFSET
 CREATE TABLE a (id INTEGER PRIMARY KEY, i INTEGER, "a b" TEXT);
 INSERT INTO a VALUES (1, 1, 'x'), (2, 1, 'x'), (3, 2, 'x'), (4, 4, 'x');

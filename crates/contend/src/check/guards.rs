@@ -136,11 +136,11 @@ pub struct Excuses {
     /// The worker's own time for an operation, as measured with a driver that does nothing: no gap, where operations are short.
     /// [`head_room`] says when it is too much of them.
     pub own_ns: u64,
-    /// What each client may lose: where requests are counted, a window can be as short as a thread takes to begin.
+    /// What each client may lose at its beginning.
     pub beginning_ns: u64,
 }
 
-/// What a client may lose at its beginning.
+/// That where requests are counted: the window can be as short as a thread takes to begin.
 pub const BEGINNING_NS: u64 = 10_000_000;
 
 /// Share of their capacity from which on all processors count as busy in a window.
@@ -212,9 +212,9 @@ pub fn littles_law(clients: &BTreeMap<u32, ClientTally>, excuses: Excuses) -> Op
     }
     let most = if excuses.open { little::MAX_GAP_SHARE_LOOSE } else { little::MAX_GAP_SHARE };
     let windows_ns: u64 = times.iter().map(|time| time.window_ns).sum();
-    let own_ns = clients.values().map(|client| own_ns(client) + excuses.beginning_ns).sum::<u64>();
-    let own = own_ns as f64 / windows_ns.max(1) as f64;
-    let together = little::share_together(&times).map(|share| share - own).filter(|share| *share > most)?;
+    let excused_ns = clients.values().map(|client| own_ns(client) + excuses.beginning_ns).sum::<u64>();
+    let excused = excused_ns as f64 / windows_ns.max(1) as f64;
+    let together = little::share_together(&times).map(|share| share - excused).filter(|share| *share > most)?;
     Some(unaccounted("all clients'", together, most))
 }
 
@@ -261,21 +261,32 @@ pub fn head_room(overhead_ns_per_operation: u64, tally: &Tally) -> Option<Reason
 
 /// Adds that nothing was committed. If operations failed, that is the reason: they fail so fast that the time between them and the
 /// worker's own cost are large shares, so the reasons of those shares say nothing.
-pub fn add_nothing_done(reasons: &mut Vec<Reason>, tally: &Tally, (by_a_service, is_open): (bool, bool)) {
+pub fn add_nothing_done(reasons: &mut Vec<Reason>, tally: &Tally, by: By) {
     let counts = tally.counts(|_| true);
     if counts.planned() > counts.outcome(Outcome::Unsent) {
         reasons.retain(|reason| !reason.kind.is_of_pace());
     }
-    reasons.push(nothing_done(counts.planned(), (by_a_service, is_open)));
+    reasons.push(nothing_done(counts.planned(), by));
 }
 
-fn nothing_done(planned: u64, (by_a_service, is_open): (bool, bool)) -> Reason {
-    Invalid::NothingDone.because(match (by_a_service, planned) {
-        (false, 0) => "no operation was due in the window: lengthen it, or raise the rate",
-        (false, _) => "no operation was committed in the window",
-        (true, 0) if is_open => "no request was due in the window: lengthen it, or raise the rate",
-        (true, 0) => "no request was answered, and none began in the window: every client still waits for an answer",
-        (true, _) => "no request was answered in the window as the scenario expects",
+/// By what operations are carried out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum By {
+    Database,
+    Service,
+    /// At a rate.
+    ServiceInOpenLoop,
+}
+
+fn nothing_done(planned: u64, by: By) -> Reason {
+    Invalid::NothingDone.because(match (by, planned) {
+        (By::Database, 0) => "no operation was due in the window: lengthen it, or raise the rate",
+        (By::Database, _) => "no operation was committed in the window",
+        (By::ServiceInOpenLoop, 0) => "no request was due in the window: lengthen it, or raise the rate",
+        (By::Service, 0) => {
+            "no request was answered, and none began in the window: every client still waits for an answer"
+        }
+        (_, _) => "no request was answered in the window as the scenario expects",
     })
 }
 
@@ -480,7 +491,8 @@ mod tests {
 
     #[test]
     fn a_window_without_requests_says_why() {
-        let words = |is_open| nothing_done(0, (true, is_open)).detail;
-        assert!(words(true).contains("no request was due") && words(false).contains("every client still waits"));
+        let words = |by| nothing_done(0, by).detail;
+        assert!(words(By::ServiceInOpenLoop).contains("no request was due"));
+        assert!(words(By::Service).contains("every client still waits"));
     }
 }

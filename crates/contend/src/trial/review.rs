@@ -325,11 +325,12 @@ impl Review<'_> {
     /// `change`: whether each transaction changes rows. One that changes nothing needs no sync.
     fn check_rates(&self, trial: &mut Trial, tally: &Tally, change: &[bool], fastest_sync_ns: u64) {
         if tally.counts(|_| true).committed_inside == 0 {
-            guards::add_nothing_done(
-                &mut trial.invalid,
-                tally,
-                (self.stage.setup.service.is_some(), self.stage.round.load.rate_per_s.is_some()),
-            );
+            let by = match (&self.stage.setup.service, self.stage.round.load.rate_per_s) {
+                (None, _) => guards::By::Database,
+                (Some(_), None) => guards::By::Service,
+                (Some(_), Some(_)) => guards::By::ServiceInOpenLoop,
+            };
+            guards::add_nothing_done(&mut trial.invalid, tally, by);
         }
         if self.syncs_each_commit() {
             // A sample may name an unknown transaction; the comparison with the plan reports it.

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::analysis::tally::{Counting, Tally, Tallying};
-use crate::check::guards::{Excuses, add_nothing_done, head_room, littles_law};
+use crate::check::guards::{By, Excuses, add_nothing_done, head_room, littles_law};
 use crate::outcome::Outcome;
 use crate::report::testing::Story;
 use contend_wire::sample::{CodeSpace, STEP_BEGIN, STEP_NONE, Sample};
@@ -48,7 +48,7 @@ fn checked(tally: &Tally, overhead_ns: u64) -> Result<Done, Failure> {
     let of_pace = [littles_law(&tally.clients, Excuses::default()), head_room(overhead_ns, tally)];
     let mut invalid = of_pace.into_iter().flatten().collect();
     if committed == 0 {
-        add_nothing_done(&mut invalid, tally, (false, false));
+        add_nothing_done(&mut invalid, tally, By::Database);
     }
     Ok(Done {
         throughput_per_s: tally.throughput_per_s(),

@@ -109,7 +109,7 @@ pub fn replay(
         outcome,
         diverged: Divergences::default(),
         skipped: BTreeMap::new(),
-        prepared: skipped::Prepared::default(),
+        prepared: skipped::Prepared::new(target.is_mariadb),
         lacking: 0,
     };
     let units = units(&trace, &shapes, &mut carrying.outcome.left_out);

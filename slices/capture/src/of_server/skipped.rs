@@ -64,11 +64,20 @@ fn inner(statement: &[Token]) -> Option<Inner> {
     Some(Inner::Text(inside.replace(&format!("{quote}{quote}"), &quote.to_string())))
 }
 
-/// Statements that a text has prepared, by connection and name; whether the replay has prepared them, too.
+/// Statements that a text has prepared.
 #[derive(Default)]
-pub struct Prepared(BTreeMap<(u64, String), bool>);
+pub struct Prepared {
+    /// By connection and name, whether the replay has prepared them, too.
+    all: BTreeMap<(u64, String), bool>,
+    /// Here a statement without a name in `all` may be one of a procedure: only texts prepare statements with names.
+    is_mariadb: bool,
+}
 
 impl Prepared {
+    pub fn new(is_mariadb: bool) -> Prepared {
+        Prepared { is_mariadb, ..Prepared::default() }
+    }
+
     /// The reason to leave out a call: `why`, or that the replay has not prepared a statement that the call names.
     pub fn why(
         &mut self,
@@ -82,16 +91,22 @@ impl Prepared {
         // A statement that the call itself prepares is not the one that was left out.
         let lacks = |(at, (name, is_made)): (usize, &(String, bool))| {
             let is_own = named[..at].iter().any(|(own, is_made)| *is_made && own == name);
-            let of_replay = self.0.get(&key(name));
+            let of_replay = self.all.get(&key(name));
             match (*is_made || is_own, of_replay) {
                 (true, _) | (false, Some(true)) => None,
                 (false, Some(false)) => Some(NOT_PREPARED),
-                (false, None) => (!has_failed).then_some(BY_MESSAGE),
+                (false, None) => (!has_failed && !self.is_mariadb).then_some(BY_MESSAGE),
             }
         };
         let why = why.or_else(|| named.iter().enumerate().find_map(lacks));
         for (name, _) in named.iter().filter(|(_, is_made)| *is_made) {
-            self.0.insert(key(name), why.is_none());
+            self.all.insert(key(name), why.is_none());
+        }
+        if !has_failed {
+            let ended = statements(&all).into_iter().map(|place| &all[place]).filter(|statement| ends(statement));
+            for name in ended.map(prepared) {
+                self.all.retain(|of, _| of.0 != connection || name.as_ref().is_some_and(|(name, _)| *name != of.1));
+            }
         }
         why
     }
@@ -110,6 +125,12 @@ fn prepared(statement: &[Token]) -> Option<(String, bool)> {
         Token::Word(name) => Some((without_quotes(name).to_lowercase(), statement[0].is_word("prepare"))),
         _ => None,
     }
+}
+
+/// Whether a statement ends prepared ones: that of its name, or all of the connection.
+fn ends(statement: &[Token]) -> bool {
+    let words = (word(statement, 0), word(statement, 1));
+    matches!((words.0.as_str(), words.1.as_str()), ("deallocate", _) | ("drop", "prepare") | ("discard", "all"))
 }
 
 /// Whether a literal is a stand-in, as for passwords.
@@ -214,11 +235,21 @@ mod tests {
             ("EXECUTE s", None, Some(NOT_PREPARED)),
             ("SELECT 1; EXECUTE s", None, Some(NOT_PREPARED)),
             ("DEALLOCATE pdo_stmt_00000001", None, Some(BY_MESSAGE)),
+            ("PREPARE a AS SELECT 1", None, None),
+            ("DEALLOCATE a", None, None),
+            ("DEALLOCATE a", None, Some(BY_MESSAGE)),
+            ("PREPARE a AS SELECT 1", None, None),
             ("DEALLOCATE ALL", None, None),
+            ("EXECUTE a", None, Some(BY_MESSAGE)),
             ("PREPARE s FROM 'SELECT 1'; EXECUTE s", None, None),
             ("EXECUTE s", None, None),
         ] {
             assert_eq!(statements.why(1, (sql, false), why), then, "{sql}");
+        }
+        // A procedure may have prepared it.
+        assert_eq!(Prepared::new(true).why(1, ("EXECUTE s", false), None), None);
+        for sql in ["PREPARE s FROM 'SELECT 1'", "DEALLOCATE PREPARE s"] {
+            assert_eq!(Prepared::new(true).why(1, (sql, false), None), None, "{sql}");
         }
     }
 }

@@ -152,8 +152,8 @@ impl History {
             return format!("waits and pauses shorter than {} ms", every.as_millis());
         }
         format!(
-            "waits and pauses between two looks, which were {} apart on average and {} at most because the queries took \
-             long; of longer waits up to as much is missing",
+            "waits and pauses shorter than the time between two looks (on average {}, at most {}): the queries took long, and \
+             longer waits can be reported too short by as much",
             time(mean_ns),
             time(self.longest_gap_ns)
         )
@@ -315,7 +315,7 @@ mod tests {
         };
         assert_eq!(unseen(&[50, 110, 300]), "waits and pauses shorter than 50 ms");
         let late = unseen(&[50, 110, 4_410]);
-        assert!(late.contains("1.47 s apart on average and 4.30 s at most"), "{late}");
+        assert!(late.contains("(on average 1.47 s, at most 4.30 s)"), "{late}");
     }
 
     /// What it does later is not what the others waited for.
