@@ -128,7 +128,8 @@ fn every_statement_of_four_kinds_of_clients_is_there() {
     }
     let (_, gaps) = said.err.split_once("The capture has gaps:").unwrap_or_else(|| panic!("{said:?}"));
     let gaps: Vec<&str> = gaps.lines().filter(|line| line.starts_with("contend: - ")).collect();
-    assert!(gaps.iter().all(|gap| gap.contains("LOAD DATA LOCAL")), "nothing else: {gaps:?}");
+    let (long, others): (Vec<&str>, Vec<&str>) = gaps.iter().partition(|gap| gap.contains("a_text_of_more_than_1_MiB"));
+    assert!(long.len() == 1 && others.iter().all(|gap| gap.contains("LOAD DATA LOCAL")), "nothing else: {gaps:?}");
     for begin in BEGINS {
         let sent = stage.logged(begin);
         assert!(sent > 0 && counts(&summary, begin)[0] == sent, "{begin}: {sent}: {summary:#}");
@@ -214,7 +215,7 @@ fn clients_get_the_same_as_without_the_proxy() {
     let stage = Stage::start();
     let script =
         "SELECT 1; SELEC; SELECT repeat('x', 3000000); SELECT * FROM seq_1_to_50000; SELECT 1/0, NULL, 'it''s';
-        SHOW WARNINGS; SELECT 1 FROM dual WHERE false; /*!50001 SELECT 2 */; DO 1; SELECT repeat('y', 17000000) AS z;
+        SHOW WARNINGS; SELECT 1 FROM dual WHERE false; /*!50001 SELECT '2' */; DO 1; SELECT repeat('y', 17000000) AS z;
         delimiter //\nCREATE PROCEDURE shop.p() BEGIN SELECT 1; SELECT 2, 3; END//\nCALL shop.p()//\n\
         DROP PROCEDURE shop.p//\n";
     let options = ["--max-allowed-packet=64M"];
