@@ -168,12 +168,7 @@ fn evidence(finding: &Finding, who: &str, name: &dyn Fn(u32) -> String) -> Strin
                 0 => String::new(),
                 ns => format!(" Another connection held the lock for up to {}.", time(*ns)),
             };
-            let when = match (*gave_up, *holder_times) {
-                (1, _) => "Meanwhile".to_string(),
-                (all, of_holder) if all == of_holder => "Each time".to_string(),
-                (all, of_holder) => format!("In {of_holder} of these {all} waits"),
-            };
-            let then = had(&when, (pid, *holder), holder_sql.as_deref(), name);
+            let then = had(&in_waits(*holder_times, *gave_up), (pid, *holder), holder_sql.as_deref(), name);
             format!("It tried for up to {tried} and stopped, {count}.{held}{then}")
         }
         Kind::Starvation { holder, holder_sql, held_permille, waited_ns, had_ns, gave_up } => {
@@ -412,6 +407,15 @@ fn same_of(further: Further) -> String {
     let which = if further.same_program { "of this program" } else { "that ended before their names could be read" };
     let processes = if further.processes == 1 { "process" } else { "processes" };
     format!(" The same was seen of {} further {processes} {which}.{in_all}", further.processes)
+}
+
+/// In how many of all waits.
+fn in_waits(of_holder: u64, all: u64) -> String {
+    match all {
+        1 => "Meanwhile".to_string(),
+        _ if all == of_holder => "Each time".to_string(),
+        _ => format!("In {of_holder} of these {all} waits"),
+    }
 }
 
 /// When one of `count` refusals was.

@@ -235,7 +235,7 @@ impl<'k> Writer<'k> {
     /// The generator of an argument, and whether its column has texts.
     fn generator(&self, at: &Place) -> (Drawn, bool) {
         let Place { shape, column, of, .. } = at;
-        let whole = without_fractions(&at.values);
+        let whole = without_fractions(at.values);
         let values = &whole.as_ref().map_or_else(|| at.values.to_vec(), |whole| whole.iter().collect());
         let is_limit = column.is_some_and(|column| column.eq_ignore_ascii_case("limit"));
         if is_limit && self.known.manifest.values == Values::Hash {

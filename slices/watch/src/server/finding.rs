@@ -217,6 +217,20 @@ fn quoted(sql: Option<&String>) -> String {
     sql.map_or("a statement that the server does not show".to_string(), |sql| format!("\"{}\"", one_line(sql, CHARS)))
 }
 
+/// What to end early where the holder of a lock is not known.
+fn end_early(lock: &str) -> &'static str {
+    match lock {
+        DEFINITION => {
+            "End transactions that have used the table: each keeps its definition locked until COMMIT or ROLLBACK, also one that \
+             only read. `INSTALL SONAME 'metadata_lock_info'` lets the watch name the holder (MariaDB)."
+        }
+        _ => {
+            "End FLUSH TABLES WITH READ LOCK, BACKUP STAGE and LOCK TABLES early; `INSTALL SONAME 'metadata_lock_info'` lets \
+             the watch name the holder (MariaDB)."
+        }
+    }
+}
+
 /// A finding as sentences.
 pub fn words(finding: &Finding) -> Words {
     let who = match finding.client {
@@ -260,16 +274,7 @@ pub fn words(finding: &Finding) -> Words {
         Kind::UnknownHolder { lock, waiters, longest_wait_ns, waiting, candidates } => (
             format!("{} for a lock ({lock}); who holds it is not known.", clients_wait(*waiters)),
             format!("{}{}", waits(*longest_wait_ns, waiting), may_be(candidates)),
-            match lock == DEFINITION {
-                true => {
-                    "End transactions that have used the table: each keeps its definition locked until COMMIT or ROLLBACK, also \
-                     one that only read. `INSTALL SONAME 'metadata_lock_info'` lets the watch name the holder (MariaDB)."
-                }
-                false => {
-                    "End FLUSH TABLES WITH READ LOCK, BACKUP STAGE and LOCK TABLES early; `INSTALL SONAME 'metadata_lock_info'` \
-                     lets the watch name the holder (MariaDB)."
-                }
-            },
+            end_early(lock),
         ),
         Kind::Deadlocks { count, statements } => {
             let shown: Vec<String> = statements.iter().map(|sql| quoted(Some(sql))).collect();
