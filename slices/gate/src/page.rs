@@ -191,7 +191,7 @@ pub fn of_gate(gate: &Gate) -> Page {
     }
 }
 
-/// A word about CPU time, which other programs on the machine change less, where it tells what wall time does not.
+/// The answer by CPU time, if wall time does not decide: other programs on the machine change it less.
 fn by_cpu(gate: &Gate, by_wall: &Comparison) -> String {
     let by_cpu = judge(gate.counting(), By::Cpu, gate.margin);
     let is_open = gate.by == By::Wall && judgement(&by_wall.verdict) == Judgement::CannotTell;
