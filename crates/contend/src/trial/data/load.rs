@@ -316,8 +316,8 @@ fn of_load(why: anyhow::Error, loads: &[(usize, String)]) -> anyhow::Error {
     let load = loads.iter().rev().find(|(at, _)| *at < line);
     match load {
         Some((_, sql)) => why.context(format!(
-            "a row does not fit into its table. Change the type of the column or its generator in the workload file, or leave this \
-             contender out of the study. The rows are loaded with {sql}"
+            "if a value does not fit, change the type of its column or its generator in the workload file, or leave this contender \
+             out of the study. A row was refused by {sql}"
         )),
         None => why,
     }
@@ -337,8 +337,8 @@ mod tests {
             let why = EngineSaid { message: "not an integer".into(), place: None, line };
             format!("{:#}", of_load(why.into(), &loads))
         };
-        assert!(said(4).contains("loaded with INSERT INTO a: not an integer"), "{}", said(4));
-        assert!(said(6).contains("loaded with INSERT INTO b: not an integer"));
+        assert!(said(4).contains("refused by INSERT INTO a: not an integer"), "{}", said(4));
+        assert!(said(6).contains("refused by INSERT INTO b: not an integer"));
         assert_eq!(said(2), "not an integer");
     }
 }
