@@ -124,11 +124,10 @@ fn aggregate_here<'a>(tr: &mut Tr<'a>, name: &str, call: Call<'a>) -> R<Val> {
             tagged::sum(tr, name, token, start)
         }
         "sum" | "total" | "avg" => {
-            arithmetic::no_word(&args[0], token)?;
             tr.put("sum");
             tr.put(if distinct { "(DISTINCT " } else { "(" });
             let end = filtered(tr, tail)?;
-            let value = arithmetic::numeric_operand(tr, &args[0], Ty::Int)?;
+            let value = arithmetic::summand(tr, &args[0])?;
             tr.put(end);
             tr.put(")");
             filter_and_over(tr, tail)?;

@@ -52,14 +52,21 @@ pub(crate) fn decimal_operand<'a>(tr: &mut Tr<'a>, expr: &'a Expr<'a>, want: Ty)
     Ok(value)
 }
 
-/// Refuses a literal text that is no number: some functions do not read it as 0.
-pub(crate) fn no_word(expr: &Expr, token: &str) -> R<()> {
-    match bare(expr) {
-        Expr::Literal(Literal::String(text)) if number_in_text(&plain(text)).is_none() => {
-            no(Id::TextAsNumber, token, "a text that is no number")
-        }
-        _ => Ok(()),
+/// Whether it is a literal text that is no number: some functions do not read it as the integer 0.
+pub(crate) fn is_word(expr: &Expr) -> bool {
+    matches!(bare(expr), Expr::Literal(Literal::String(text)) if number_in_text(&plain(text)).is_none())
+}
+
+/// As [`numeric_operand`], of a sum, to which a text that is no number is a real.
+pub(crate) fn summand<'a>(tr: &mut Tr<'a>, expr: &'a Expr<'a>) -> R<Val> {
+    let is_word = is_word(expr);
+    let start = tr.at();
+    let value = numeric_operand(tr, expr, Ty::Int)?;
+    if !is_word {
+        return Ok(value);
     }
+    tr.out.sql.truncate(start);
+    Ok(tr.number(Number::Real(0.0)))
 }
 
 /// Writes an operand of `+` and similar operators, for which SQLite reads the number at the beginning of any text.

@@ -41,6 +41,19 @@ fn case_as<'a>(
 ) -> R<Val> {
     let branches: Vec<&'a Expr<'a>> = pairs.clone().map(|(_, then)| then).chain(otherwise).collect();
     let want = typed_by_others(tr, &branches, want)?;
+    branches_of(tr, base, (pairs, otherwise), |tr, then| branch(tr, then, want, &mut result))?;
+    let mut value = result.unwrap_or(Val::of(Ty::Null));
+    value.nullable |= otherwise.is_none();
+    Ok(value)
+}
+
+/// Writes CASE with its conditions, and each of its values by a function.
+pub(crate) fn branches_of<'a>(
+    tr: &mut Tr<'a>,
+    base: Option<&'a Expr<'a>>,
+    (pairs, otherwise): (impl Iterator<Item = (&'a Expr<'a>, &'a Expr<'a>)>, Option<&'a Expr<'a>>),
+    mut write: impl FnMut(&mut Tr<'a>, &'a Expr<'a>) -> R<()>,
+) -> R<()> {
     tr.put("CASE");
     for (when, then) in pairs {
         tr.put(" WHEN ");
@@ -50,16 +63,14 @@ fn case_as<'a>(
             None => tr.condition(when)?,
         };
         tr.put(" THEN ");
-        branch(tr, then, want, &mut result)?;
+        write(tr, then)?;
     }
     if let Some(otherwise) = otherwise {
         tr.put(" ELSE ");
-        branch(tr, otherwise, want, &mut result)?;
+        write(tr, otherwise)?;
     }
     tr.put(" END");
-    let mut value = result.unwrap_or(Val::of(Ty::Null));
-    value.nullable |= otherwise.is_none();
-    Ok(value)
+    Ok(())
 }
 
 /// The type of a parameter among several expressions: that of the first other one with a type.

@@ -137,7 +137,11 @@ fn abs<'a>(tr: &mut Tr<'a>, one: &'a Expr<'a>, want: Ty) -> R<Val> {
 }
 
 fn sign<'a>(tr: &mut Tr<'a>, one: &'a Expr<'a>) -> R<Val> {
-    arithmetic::no_word(one, "sign")?;
+    if arithmetic::is_word(one) {
+        tr.fire(Id::TextAsNumber);
+        tr.either("NULL::bigint", "CAST(NULL AS SIGNED)");
+        return Ok(Val { nullable: true, ..Val::of(Ty::Int).with(Strength::Operator) });
+    }
     let start = tr.at();
     let value = arithmetic::decimal_operand(tr, one, Ty::Int)?;
     tr.wrap(start, "sign(", if tr.postgres { ")::bigint" } else { ")" });

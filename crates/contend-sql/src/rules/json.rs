@@ -5,7 +5,7 @@ use crate::emit::{Tr, plain};
 use crate::parse::tree::{Expr, Literal, OneSelect, Operator, ResultColumn};
 use crate::refuse::{R, no};
 use crate::rules::literals::bare;
-use crate::rules::{Id, arithmetic, json_paths};
+use crate::rules::{Id, arithmetic, choices, json_paths};
 use crate::types::{Ty, Val};
 
 /// The argument, if an expression is json_valid() of one.
@@ -156,6 +156,15 @@ pub(crate) fn json_value<'a>(tr: &mut Tr<'a>, token: &str, expr: &'a Expr<'a>) -
     }
     let made = makes_json(bare(expr));
     if !made && passes_json(expr, 0) {
+        if let Expr::Case { base, when_then_pairs, else_expr } = bare(expr) {
+            let pairs = when_then_pairs.iter().map(|(when, then)| (when, then));
+            let start = tr.at();
+            choices::branches_of(tr, *base, (pairs, *else_expr), |tr, then| json_value(tr, token, then))?;
+            if else_expr.is_none() {
+                tr.wrap(start, "COALESCE(", ", 'null')");
+            }
+            return Ok(());
+        }
         return no(Id::Json, token, "JSON that an expression between two functions passes on");
     }
     let start = tr.at();

@@ -17,6 +17,9 @@ pub(crate) fn like<'a>(
     escape: Option<&'a Expr<'a>>,
 ) -> R<Val> {
     tr.fire(Id::Like);
+    if never_matches(pattern, escape) {
+        return no_match(tr, lhs, not);
+    }
     let folds = !tr.input.catalogue.case_sensitive_like;
     let start = tr.at();
     let mut l = arithmetic::characters(tr, lhs)?;
@@ -52,11 +55,6 @@ pub(crate) fn like<'a>(
             let mut characters = text.chars();
             match (characters.next(), characters.next()) {
                 (Some(c), None) if c.is_ascii() && !c.is_ascii_alphabetic() && c != '%' && c != '_' => {
-                    if let Expr::Literal(Literal::String(pattern)) = bare(pattern)
-                        && ends_in_escape(&plain(pattern), c)
-                    {
-                        return no(Id::Like, "ESCAPE", "a pattern that ends with its escape, which matches nothing");
-                    }
                     tr.put(" ESCAPE ");
                     push_text(&mut tr.out.sql, &text);
                 }
@@ -74,14 +72,31 @@ pub(crate) fn like<'a>(
     Ok(Val { nullable: l.nullable || folded.nullable, ..Val::of(Ty::Bool).with(Strength::Comparison) })
 }
 
-fn ends_in_escape(pattern: &str, escape: char) -> bool {
+/// Whether a literal pattern ends with its literal escape: to SQLite it then matches nothing, to the servers it is an error.
+fn never_matches(pattern: &Expr, escape: Option<&Expr>) -> bool {
+    let (Expr::Literal(Literal::String(pattern)), Some(Expr::Literal(Literal::String(escape)))) =
+        (bare(pattern), escape.map(bare))
+    else {
+        return false;
+    };
+    let pattern = plain(pattern);
     let mut rest = pattern.chars();
     while let Some(c) = rest.next() {
-        if c == escape && rest.next().is_none() {
+        if plain(escape).chars().eq([c]) && rest.next().is_none() {
             return true;
         }
     }
     false
+}
+
+/// Writes that a value matches nothing: false, or NULL for NULL.
+fn no_match<'a>(tr: &mut Tr<'a>, lhs: &'a Expr<'a>, not: bool) -> R<Val> {
+    let start = tr.at();
+    let mut value = arithmetic::characters(tr, lhs)?;
+    tr.enclose(start, &mut value, Strength::Atom);
+    tr.wrap(start, if not { "(NOT NULLIF(" } else { "NULLIF(" }, " IS NULL, TRUE)");
+    tr.put(if not { ")" } else { "" });
+    Ok(Val { nullable: value.nullable, ..Val::of(Ty::Bool).with(Strength::Atom) })
 }
 
 pub(crate) fn glob<'a>(tr: &mut Tr<'a>, lhs: &'a Expr<'a>, not: bool, pattern: &'a Expr<'a>) -> R<Val> {

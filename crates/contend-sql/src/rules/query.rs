@@ -2,7 +2,7 @@
 
 use crate::catalogue::{Column, as_value, output};
 use crate::emit::{Extra, Tr, Wanted, plain, push_decimal};
-use crate::parse::tree::{CompoundOperator, CompoundSelect, Expr, OneSelect, Select, SortedColumn};
+use crate::parse::tree::{CompoundOperator, CompoundSelect, Expr, OneSelect, ResultColumn, Select, SortedColumn};
 use crate::refuse::{R, no};
 use crate::rules::choices::unify;
 use crate::rules::literals::{bare, literal_number};
@@ -10,8 +10,11 @@ use crate::rules::{Id, from, order, select, tagged};
 use crate::scope::Scope;
 use crate::types::{Affinity, Collation, Number, Ty, Val};
 
+/// The columns of a compound query, and the collations of its ORDER BY that are others than theirs.
+type Compound = (Vec<Column>, Vec<(usize, Collation)>);
+
 /// UNION and other set operations. SQLite evaluates them from left to right; the servers evaluate INTERSECT first.
-fn compound<'a>(tr: &mut Tr<'a>, first: &'a OneSelect<'a>, rest: &'a [CompoundSelect<'a>]) -> R<Vec<Column>> {
+fn compound<'a>(tr: &mut Tr<'a>, first: &'a OneSelect<'a>, rest: &'a [CompoundSelect<'a>]) -> R<Compound> {
     let mark = tr.mark();
     let extras = std::mem::take(&mut tr.place.extras);
     match compound_as(tr, first, rest, (&[], &extras)) {
@@ -53,9 +56,10 @@ fn compound_as<'a>(
     first: &'a OneSelect<'a>,
     rest: &'a [CompoundSelect<'a>],
     (tags, extras): (&[bool], &[Extra]),
-) -> R<Vec<Column>> {
+) -> R<Compound> {
     tr.fire(Id::Compound);
     let start = tr.at();
+    let mut collations: Vec<(usize, Collation)> = vec![];
     let mut columns = tagged_core(tr, first, (tags, extras.first()))?;
     let mut looser = false;
     for (number, part) in rest.iter().enumerate() {
@@ -75,7 +79,7 @@ fn compound_as<'a>(
         if other.len() != columns.len() {
             return no(Id::Compound, "", "the parts have different numbers of columns");
         }
-        for (column, other) in columns.iter_mut().zip(&other) {
+        for (i, (column, other)) in columns.iter_mut().zip(&other).enumerate() {
             let all = part.operator == CompoundOperator::UnionAll;
             if !all && (column.ty == Ty::Tagged || other.ty == Ty::Tagged) {
                 return no(Id::MixedTypes, "", format!("a set of rows {}", Ty::Tagged.word()));
@@ -83,7 +87,13 @@ fn compound_as<'a>(
             if !all && (column.collation != Collation::Binary || other.collation != Collation::Binary) {
                 return no(Id::Collation, "", "a set of rows under a collation that ignores case");
             }
-            if column.collation == Collation::Binary && other.collation != Collation::Binary {
+            let mut before = std::iter::once(first).chain(rest[..number].iter().map(|part| &part.select));
+            if column.collation != Collation::Binary || other.collation == Collation::Binary {
+                // The first part's, or none.
+            } else if before.all(|part| is_literal(part, i)) {
+                // ORDER BY takes that of the first part that has one, other queries that of the first part.
+                collations.push((i, other.collation));
+            } else if !collations.iter().any(|(ordered, _)| *ordered == i) {
                 // Which collation applies depends on whether the first is a column.
                 return no(Id::Collation, "", "rows of several queries whose texts have different collations");
             }
@@ -95,10 +105,24 @@ fn compound_as<'a>(
             column.affinity = if column.affinity == other.affinity { column.affinity } else { Affinity::Unsure };
         }
     }
-    Ok(columns)
+    Ok((columns, collations))
 }
 
-fn compound_order<'a>(tr: &mut Tr<'a>, start: usize, select: &'a Select<'a>, columns: &[Column]) -> R<()> {
+/// Whether a column of a query is a literal, which has no collation.
+fn is_literal(part: &OneSelect, column: usize) -> bool {
+    let OneSelect::Select { columns, .. } = part else { return false };
+    let is_one = |column: &ResultColumn| matches!(column, ResultColumn::Expr(..));
+    let literal =
+        |column: &ResultColumn| matches!(column, ResultColumn::Expr(expr, _) if matches!(bare(expr), Expr::Literal(_)));
+    columns.iter().take(column).all(is_one) && columns.get(column).is_some_and(literal)
+}
+
+fn compound_order<'a>(
+    tr: &mut Tr<'a>,
+    start: usize,
+    select: &'a Select<'a>,
+    (columns, collations): &Compound,
+) -> R<()> {
     for (i, term) in select.order_by.unwrap_or_default().iter().enumerate() {
         tr.put(if i == 0 { " ORDER BY " } else { ", " });
         let position = match (bare(&term.expr), literal_number(&term.expr)) {
@@ -113,7 +137,9 @@ fn compound_order<'a>(tr: &mut Tr<'a>, start: usize, select: &'a Select<'a>, col
         if column.ty == Ty::Any {
             return no(Id::Compound, "ORDER", "ordering values of unknown type");
         }
-        let by_bytes = column.collation == Collation::Binary && (column.bytewise || !tr.postgres);
+        let own = collations.iter().find(|(own, _)| *own == position).map(|(_, collation)| *collation);
+        let value = Val { collation: own.unwrap_or(column.collation), ..as_value(column) };
+        let by_bytes = value.collation == Collation::Binary && (column.bytewise || !tr.postgres);
         let plain_order = column.ty != Ty::Tagged && (column.ty != Ty::Text || by_bytes);
         if !plain_order {
             // The order needs an expression, which is only possible around the whole.
@@ -125,12 +151,12 @@ fn compound_order<'a>(tr: &mut Tr<'a>, start: usize, select: &'a Select<'a>, col
             tr.put(&order);
             let from = tr.at();
             tr.name(&column.name)?;
-            order::ordered(tr, from, as_value(column), term)?;
+            order::ordered(tr, from, value, term)?;
             continue;
         }
         let from = tr.at();
         push_decimal(&mut tr.out.sql, position + 1);
-        order::direction(tr, from, as_value(column), term)?;
+        order::direction(tr, from, value, term)?;
     }
     Ok(())
 }
@@ -220,9 +246,9 @@ pub(crate) fn query<'a>(tr: &mut Tr<'a>, select: &'a Select<'a>, wanted: Wanted)
             None => core(tr, first, select.order_by.unwrap_or_default(), wanted == Wanted::Columns)?,
             Some(rest) => {
                 let start = tr.at();
-                let columns = compound(tr, first, rest)?;
-                compound_order(tr, start, select, &columns)?;
-                columns
+                let compound = compound(tr, first, rest)?;
+                compound_order(tr, start, select, &compound)?;
+                compound.0
             }
         };
         if let Some(limit) = select.limit

@@ -617,6 +617,9 @@ CREATE TABLE t (a TEXT COLLATE NOCASE);
 INSERT INTO t VALUES ('ann'), ('Bob');
 --! ordered
 SELECT 'B' AS x UNION ALL SELECT a FROM t ORDER BY x;
+--! ordered
+SELECT 1 AS n, 'B' AS x UNION ALL SELECT 2, 'c' UNION ALL SELECT 3, a FROM t UNION ALL SELECT 4, a || 'B' FROM t ORDER BY x DESC, n;
+SELECT n FROM (SELECT 1 AS n, 'B' AS x UNION ALL SELECT 2, a FROM t ORDER BY x LIMIT 5) AS y WHERE x IN ('b', 'ANN', 'Bob');
 
 --! case 30v adversarial: `excluded` has no collation, and neither has a table made of a query
 CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT COLLATE NOCASE, n INTEGER);
@@ -776,7 +779,11 @@ SELECT a FROM t WHERE a IN (5.0, 6.0);
 SELECT a FROM t WHERE a IN (5, 9007199254740993);
 
 --! case 28qa adversarial: A pattern of LIKE that ends with its escape
-SELECT 'a!' LIKE 'a!' ESCAPE '!';
+SELECT 'a!' LIKE 'a!' ESCAPE '!', NULL LIKE '%!' ESCAPE '!', 'a' NOT LIKE 'a!!!' ESCAPE '!', NULL NOT LIKE '!' ESCAPE '!';
+CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT, n INTEGER);
+INSERT INTO t VALUES (1, 'a!', 5), (2, NULL, NULL), (3, '', 0);
+SELECT id, a LIKE 'a!' ESCAPE '!', n NOT LIKE '!' ESCAPE '!' FROM t WHERE a NOT LIKE '%!' ESCAPE '!';
+SELECT id FROM t WHERE NOT a LIKE '!' ESCAPE '!' OR a LIKE '!!!' ESCAPE '!';
 
 --! case 24qa adversarial: A text compared with a computed integer, by bytes
 CREATE TABLE t (id INTEGER PRIMARY KEY);

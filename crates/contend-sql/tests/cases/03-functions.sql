@@ -982,12 +982,20 @@ SELECT replace(a, b, c) FROM t;
 --! case 39qa adversarial: sign() and sum() of a text that is no number
 SELECT sign('abc');
 SELECT sum('abc'), typeof(sum('abc'));
+CREATE TABLE t (a INTEGER);
+INSERT INTO t VALUES (1), (2);
+SELECT sum('x'), total(''), avg('y'), sum(DISTINCT 'x'), typeof(sum('x')), sign('x') IS NULL, typeof(sign('')) FROM t;
+SELECT sum('x'), total('x'), avg('x') FROM t WHERE a > 5;
 
 --! case 56qa adversarial: JSON in parentheses
 SELECT json_array((json_array(1))), json_object('k', (json('[2]')));
 
 --! case 56qb adversarial: JSON that CASE passes on
 SELECT json_array(CASE WHEN 1 THEN json_array(1) END);
+CREATE TABLE t (a INTEGER, s TEXT);
+INSERT INTO t VALUES (1, 'x'), (2, '[1]'), (3, NULL);
+SELECT json_array(a, CASE a WHEN 1 THEN json_array(s) WHEN 3 THEN s ELSE CASE WHEN s > 'a' THEN 7 ELSE json(s) END END) FROM t;
+SELECT json_object('k', CASE WHEN a > 1 THEN json_object('a', a) END, 'l', CASE WHEN a < 3 THEN s ELSE json('{}') END) FROM t;
 
 --! case 49qb adversarial: replace() with parameters
 CREATE TABLE t (a TEXT);

@@ -367,10 +367,16 @@ INSERT INTO t VALUES (5, 'x'), (7, 'y');
 SELECT rowid, a FROM t WHERE rowid = 5;
 SELECT _rowid_, oid FROM t WHERE a = 'y';
 
---! case 68b adversarial: rowid of a table without a key
+--! case 68b adversarial rowids: rowid of a table without a key
 CREATE TABLE t (a TEXT);
 INSERT INTO t VALUES ('x'), ('y');
 SELECT rowid, a FROM t;
+DELETE FROM t WHERE rowid = 1;
+UPDATE t SET a = a || rowid WHERE oid > 1;
+INSERT INTO t (rowid, a) VALUES (7, 'z');
+INSERT INTO t VALUES ('after');
+SELECT last_insert_rowid(), max(rowid), count(*) FROM t;
+SELECT * FROM t WHERE _rowid_ IN (2, 8);
 
 --! case 68c adversarial: A column called oid is that column
 CREATE TABLE t (id INTEGER PRIMARY KEY, oid INTEGER);
@@ -670,7 +676,7 @@ CREATE TABLE foo (x INTEGER);
 INSERT INTO foo VALUES (5);
 WITH Foo AS (SELECT 1 AS x) SELECT x FROM foo;
 
---! case 66qa adversarial: The row of the last of several min() and max()
+--! case 66qa adversarial unmatched: The row of the last of several min() and max()
 CREATE TABLE t (name TEXT, a INTEGER, b INTEGER);
 INSERT INTO t VALUES ('x', 1, 1), ('y', 2, 2);
 SELECT name, max(a), 1 + min(b) FROM t;

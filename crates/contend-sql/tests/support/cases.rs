@@ -6,9 +6,10 @@
 //!
 //! and goes on to the next one. Between the number (line of the checklist and a letter) and the colon may stand
 //! `adversarial` (a sloppy translation gives other rows without an error), `savepoints` (translated with implicit
-//! savepoints), `unmatched` (no server has a counterpart: refusing is the right answer; `unmatched=PostgreSQL` for one of
-//! them), `fails` (that SQLite fails is the point) and `breaks=RULE` (it leaves what the rule states as its condition, so that a difference is no surprise). A statement ends
-//! with a `;` at the end of a line; in front of it may stand lines of their own:
+//! savepoints), `rowids` (tables without a key keep their rowid in a hidden column, as `contend shim` and `contend migrate`
+//! have them), `unmatched` (no server has a counterpart: refusing is the right answer; `unmatched=PostgreSQL` for one of
+//! them), `fails` (that SQLite fails is the point) and `breaks=RULE` (it leaves what the rule states as its condition, so
+//! that a difference is no surprise). A statement ends with a `;` at the end of a line; in front of it may stand lines of their own:
 //! `--! params 1, 'x', NULL` (literals of SQLite), `--! ordered` (the order is total), `--! names` (the names of the
 //! columns count) and `--! reference SQL` (what SQLite runs in its place, where the bundled one lacks the syntax).
 
@@ -32,6 +33,7 @@ pub struct Case {
     pub title: String,
     pub adversarial: bool,
     pub savepoints: bool,
+    pub rowids: bool,
     /// SQLite fails for another reason than a constraint, and a server must too.
     pub fails: bool,
     /// Servers without a counterpart.
@@ -53,6 +55,7 @@ fn header(text: &str, place: &str) -> Case {
         title: title.trim().to_string(),
         adversarial: false,
         savepoints: false,
+        rowids: false,
         fails: false,
         unmatched: vec![],
         breaks: None,
@@ -62,6 +65,7 @@ fn header(text: &str, place: &str) -> Case {
         match word {
             "adversarial" => case.adversarial = true,
             "savepoints" => case.savepoints = true,
+            "rowids" => case.rowids = true,
             "fails" => case.fails = true,
             "unmatched" => case.unmatched = ["PostgreSQL", "MariaDB"].map(str::to_string).to_vec(),
             other if other.starts_with("unmatched=") => case.unmatched.push(other["unmatched=".len()..].to_string()),

@@ -159,6 +159,9 @@ pub fn judge(truth: &Truth, target: Target, pack: bool, server: &mut dyn Engine)
 fn run_case(truth: &Truth, mut options: Options, server: &mut dyn Engine, fired: &mut Vec<Fired>) -> Verdict {
     server.fresh(&format!("case_{}_{}", truth.case.id, if options.pack { "pack" } else { "portable" }));
     let mut caller = Caller::default();
+    if truth.case.rowids {
+        caller.catalogue.keep_rowids();
+    }
     let mut within_transaction = false;
     for ((step, wanted), params) in truth.case.steps.iter().zip(&truth.steps).zip(&truth.params) {
         // Outside of a transaction, a failed statement ends none.
