@@ -154,6 +154,8 @@ pub(crate) struct Known<'a> {
     pub ctes: Vec<Cte>,
     /// Names of queries of WITH that come later, the next one last. SQLite sees them already.
     pub later: Vec<String>,
+    /// Whether queries of WITH are written from the last one on.
+    pub from_last: bool,
     /// Named windows of the current query.
     pub windows: Vec<&'a crate::parse::tree::Over<'a>>,
 }

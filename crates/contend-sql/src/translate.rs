@@ -86,7 +86,15 @@ impl<'o> Work<'o> {
             _ => None,
         };
         let mut tr = grammar::translator(Input::new(catalogue, options, text, names));
-        statement::statement(&mut tr, command, own.as_ref())?;
+        if let Err(refused) = statement::statement(&mut tr, command, own.as_ref()) {
+            if refused.rule != Id::With {
+                return Err(refused);
+            }
+            // Queries of WITH are often written from the last one on.
+            tr = grammar::translator(Input::new(catalogue, options, text, names));
+            tr.known.from_last = true;
+            statement::statement(&mut tr, command, own.as_ref()).map_err(|_| refused)?;
+        }
         if tr.out.infinite && options.target == Target::MariaDb {
             return no(Id::Literals, "", "a number beyond all doubles is infinite to SQLite; MariaDB has no such real");
         }

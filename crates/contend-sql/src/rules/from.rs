@@ -296,8 +296,12 @@ pub(crate) fn with_clause<'a>(tr: &mut Tr<'a>, with: &'a With<'a>) -> R<()> {
     tr.put("WITH ");
     let mut recursive = false;
     let outer = tr.known.later.len();
-    tr.known.later.extend(with.ctes.iter().skip(1).rev().map(|cte| plain(cte.tbl_name.0).into_owned()));
-    tr.list(with.ctes, |tr, cte| {
+    let mut ctes: Vec<_> = with.ctes.iter().collect();
+    if tr.known.from_last {
+        ctes.reverse();
+    }
+    tr.known.later.extend(ctes.iter().skip(1).rev().map(|cte| plain(cte.tbl_name.0).into_owned()));
+    tr.list(ctes, |tr, cte| {
         let name = plain(cte.tbl_name.0).into_owned();
         tr.name(&name)?;
         if let Some(columns) = cte.columns {

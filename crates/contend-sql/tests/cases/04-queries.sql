@@ -373,10 +373,15 @@ INSERT INTO t VALUES ('x'), ('y');
 SELECT rowid, a FROM t;
 DELETE FROM t WHERE rowid = 1;
 UPDATE t SET a = a || rowid WHERE oid > 1;
-INSERT INTO t (rowid, a) VALUES (7, 'z');
 INSERT INTO t VALUES ('after');
 SELECT last_insert_rowid(), max(rowid), count(*) FROM t;
-SELECT * FROM t WHERE _rowid_ IN (2, 8);
+SELECT * FROM t WHERE _rowid_ IN (2, 3);
+
+--! case 68e adversarial rowids: A table without a key is given a rowid
+CREATE TABLE t (a TEXT);
+INSERT INTO t (rowid, a) VALUES (7, 'z');
+INSERT INTO t VALUES ('after');
+SELECT rowid, a FROM t;
 
 --! case 68c adversarial: A column called oid is that column
 CREATE TABLE t (id INTEGER PRIMARY KEY, oid INTEGER);
@@ -670,6 +675,10 @@ SELECT a, (SELECT b + 1 AS x FROM u WHERE x = 3) FROM t;
 CREATE TABLE b (x INTEGER);
 INSERT INTO b VALUES (5);
 WITH a AS (SELECT x FROM b), b AS (SELECT 1 AS x) SELECT x FROM a;
+--! params 3, 10
+WITH s AS (SELECT sum(x) AS n FROM c WHERE x <> ?1), c AS (SELECT x FROM n UNION ALL SELECT x FROM b), n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < ?2) SELECT n, (SELECT count(*) FROM c) FROM s;
+INSERT INTO b WITH a AS (SELECT x + 1 AS x FROM later), later AS (SELECT 7 AS x) SELECT x FROM a;
+SELECT x FROM b WHERE x IN (WITH a AS (SELECT x FROM z), z AS (SELECT 8 AS x) SELECT x FROM a);
 
 --! case 71qb adversarial: A query of WITH in another spelling
 CREATE TABLE foo (x INTEGER);
