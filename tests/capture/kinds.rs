@@ -29,7 +29,7 @@ fn loops_of_very_different_lengths_are_kinds_of_their_own() {
     assert!(kinds.contains(&[&json!(1), &insert(3000), &json!([[3000, 3000]])]), "{kinds:?}");
     let text = bench.contend(&["capture", "show", "taken"]).exits(0).out;
     assert!(
-        text.contains("1 to 2 times (1 in the mean): INSERT INTO t") && text.contains("3000 times: INSERT INTO t"),
+        text.contains("1 to 2 times (1 in the mean): INSERT INTO t") && text.contains("3,000 times: INSERT INTO t"),
         "{text}"
     );
 

@@ -113,6 +113,7 @@ fn what_cannot_begin_says_why() {
     let (said, _) = ask(&bench, &one, &format!("http://{free}"), &[]);
     assert!(said.code == Some(2) && !bench.path("record").exists(), "{said:?}");
     assert!(said.err.contains(&format!("client 0, http://{free}: cannot connect: Connection refused")), "{said:?}");
+    assert!(said.err.contains("Check that the service answers at this address"), "{said:?}");
     let weights = format!("{}[profile.none]\nmix = {{ get = 0 }}\n", fs::read_to_string(bench.path(&one)).expect("it"));
     fs::write(bench.path("weights.toml"), weights).expect("written");
     let status = fs::read_to_string(bench.path(&one)).expect("it") + "status = '200,600'\n";

@@ -5,6 +5,7 @@ use crate::loops::Turns;
 use crate::manifest::Values;
 use crate::summary::{Key, Kind, Sort, Summary};
 use contend::report::document::{Block, Cell, Document, Head, Id, Section, Table};
+use contend_stats::precision::count as digits;
 
 /// Most rows of a table; the JSON has all.
 const MOST: usize = 12;
@@ -29,7 +30,7 @@ fn table(head: &[(&str, bool)], rows: Vec<Vec<String>>) -> Block {
 }
 
 fn plural(count: u64, one: &str) -> String {
-    if count == 1 { format!("1 {one}") } else { format!("{count} {one}s") }
+    if count == 1 { format!("1 {one}") } else { format!("{} {one}s", digits(count)) }
 }
 
 /// What a table leaves out, with its verb: `1 rarer kind is`.
@@ -96,7 +97,10 @@ fn findings(summary: &Summary) -> Section {
         blocks.push(Block::Text(match summary.server {
             Some(_) => "Locks of a server are not visible in its messages: none are looked for.".into(),
             None if summary.lock_errors > 0 => {
-                format!("{} calls failed at a lock, for none of the causes that are looked for.", summary.lock_errors)
+                format!(
+                    "{} failed at a lock, for none of the causes that are looked for.",
+                    plural(summary.lock_errors as u64, "call")
+                )
             }
             None => "None: no call failed at a lock, and no program kept others waiting while no statement ran.".into(),
         }));
@@ -110,7 +114,7 @@ fn databases(summary: &Summary) -> Section {
         let mode =
             if database.journal_mode.is_empty() { String::new() } else { format!(", {}", database.journal_mode) };
         let name = format!("{}{made}{mode}", database.path);
-        let rows = |rows: &Option<u64>| rows.map_or("unknown".into(), |rows| rows.to_string());
+        let rows = |rows: &Option<u64>| rows.map_or("unknown".into(), digits);
         let after = |table: &String, after: &Option<u64>| {
             if database.dropped.contains(table) { "dropped".into() } else { rows(after) }
         };
@@ -134,14 +138,14 @@ fn transactions(summary: &Summary) -> Section {
     let row = |(i, kind): &(usize, &Kind)| {
         vec![
             format!("{}", i + 1),
-            kind.count.to_string(),
+            digits(kind.count),
             percent(kind.share),
             kind.begin.to_string(),
             if kind.writes { "write" } else { "read" }.to_string(),
             time(kind.p50_ns),
             time(kind.p99_ns),
-            kind.retries.to_string(),
-            kind.failed.to_string(),
+            digits(kind.retries),
+            digits(kind.failed),
         ]
     };
     let head = [
@@ -192,7 +196,7 @@ fn where_time_goes(summary: &Summary, shown: &[(usize, &Kind)]) -> Block {
             time(kind.in_sqlite_ns),
             time(kind.in_program_ns),
             time(kind.in_program_with_lock_ns),
-            kind.rolled_back.to_string(),
+            digits(kind.rolled_back),
         ];
         if !is_server {
             row.insert(2, time(kind.waited_ns));
@@ -264,12 +268,13 @@ fn tally(statements: &[(String, u64)], shown: impl Fn(&str) -> String) -> Vec<St
         }
     }
     let all: u64 = texts.iter().map(|(_, times)| times).sum();
-    let head = format!("{} in {all} executions, in no order that repeats:", plural(texts.len() as u64, "statement"));
+    let head =
+        format!("{} in {} executions, in no order that repeats:", plural(texts.len() as u64, "statement"), digits(all));
     std::iter::once(head).chain(texts.iter().map(|(text, times)| of_times(*times) + &shown(text))).collect()
 }
 
 fn of_times(times: u64) -> String {
-    if times > 1 { format!("{times} times: ") } else { String::new() }
+    if times > 1 { format!("{} times: ", digits(times)) } else { String::new() }
 }
 
 /// A statement of a transaction, and how many times it is executed in a row: at this place, and at the places where it repeats.
@@ -290,11 +295,11 @@ fn statements(summary: &Summary, sort: Sort) -> Section {
     let row = |statement: &crate::summary::Statement| {
         vec![
             time(statement.total_ns),
-            statement.count.to_string(),
-            statement.rows.to_string(),
-            statement.changes.to_string(),
-            statement.busy.to_string(),
-            statement.failed.to_string(),
+            digits(statement.count),
+            digits(statement.rows),
+            digits(statement.changes),
+            digits(statement.busy),
+            digits(statement.failed),
             cut(&statement.written, 44),
         ]
     };
@@ -356,8 +361,8 @@ fn keys(summary: &Summary) -> Section {
         vec![
             key.table.clone(),
             key.place.to_string(),
-            key.count.to_string(),
-            key.distinct.to_string(),
+            digits(key.count),
+            digits(key.distinct),
             percent(key.most),
             cut(written(summary, &key.statement), 34),
         ]
@@ -378,10 +383,10 @@ fn roles(summary: &Summary) -> Section {
     let row = |role: &crate::summary::Role| {
         vec![
             role.name.clone(),
-            role.processes.to_string(),
-            role.threads.to_string(),
-            role.transactions.to_string(),
-            role.writes.to_string(),
+            digits(role.processes),
+            digits(role.threads),
+            digits(role.transactions),
+            digits(role.writes),
             format!("{:.1}", role.per_s),
         ]
     };
@@ -398,7 +403,7 @@ fn roles(summary: &Summary) -> Section {
         "Attempts at the same work count once in the table. With every attempt: {:.1} transactions a second, at most {} in one \
          second; the longest pause was {}.",
         bursts.transactions_per_s,
-        bursts.most_per_s,
+        digits(bursts.most_per_s),
         time(bursts.pause_ns)
     );
     let mut blocks = vec![table(&head, summary.roles.iter().map(row).collect()), Block::Text(text)];

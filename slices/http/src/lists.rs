@@ -6,6 +6,7 @@ use contend::study::model::Contender;
 use contend::trial::site::Site;
 use contend::trial::workers::admin::{Admin, EngineSaid};
 use contend::trial::workers::process::InsteadOf;
+use contend::trial::workers::refusal::FIX_SERVICE;
 use contend::workload::Workload;
 use contend::workload::scenario::Ask;
 use contend_wire::database::Database;
@@ -29,7 +30,7 @@ pub fn lists(
     let mut admin = site.admin(cancelled)?;
     if workload.asks.is_empty() {
         for service in services {
-            list(workload, None, service, &mut admin)?;
+            list(workload, None, service, &mut admin).map_err(|why| anyhow!("{why:#}. {FIX_SERVICE}"))?;
         }
     }
     let mut lists = vec![];

@@ -89,6 +89,9 @@ fn meaning(space: CodeSpace, code: u32) -> String {
     match lookup(space, code) {
         // A status that is found only by its class has no meaning of its own.
         Some(row) if row.code == code || space != CodeSpace::Http => row.meaning.to_string(),
+        Some(_) if space == CodeSpace::Http && (300..400).contains(&code) => {
+            "a redirection, which contend does not follow: give the address in its `location`".to_string()
+        }
         Some(_) if space == CodeSpace::Http => format!("the status {code}, which the scenario does not expect"),
         _ => "a code this tool does not know".to_string(),
     }
@@ -114,6 +117,7 @@ mod tests {
         messages.many((CodeSpace::Os, 110), 4);
         messages.many((CodeSpace::Http, 200), 1);
         messages.unsent(7);
+        assert!(meaning(CodeSpace::Http, 301).starts_with("a redirection, which contend does not follow"));
         let (count, code, text) = read("3 http:500 {\"error\": \"database is locked\"}").unwrap();
         messages.answers.entry(code).or_default().insert(text.to_string(), count);
         let all = messages.most_frequent(9);

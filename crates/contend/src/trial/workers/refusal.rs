@@ -17,7 +17,8 @@ pub enum Whose {
 const FIX_DRIVER: &str = "Fix what the message names, or leave the contender out with --only. The driver must have \
                            the setting and the model (`contend list drivers`); the database or server must exist and \
                            accept the login (`contend doctor`)";
-const FIX_SERVICE: &str = "Check that the service answers at this address and accepts the login, if there is one";
+/// What to do if a service cannot be connected to or logged in at.
+pub const FIX_SERVICE: &str = "Check that the service answers at this address and accepts the login, if there is one";
 const FIX_START: &str = "Check that the program exists and is executable (`contend doctor` says what builds it)";
 
 impl Whose {
