@@ -82,6 +82,21 @@ for wrong in ("INSERT INTO json (j, k) VALUES ('', '{a: 1}')", "UPDATE json SET 
 connection.commit()
 connection.execute("DROP TABLE json")
 connection.commit()
+# What is unique is named as SQLite names it, though case is folded by an expression on PostgreSQL.
+connection.execute('CREATE TABLE label (id INTEGER PRIMARY KEY, "A b" TEXT COLLATE NOCASE UNIQUE, x TEXT, y TEXT COLLATE NOCASE, UNIQUE (x, y))')
+connection.execute("INSERT INTO label VALUES (1, 'one', 'x', 'y')")
+for wrong in ("(2, 'ONE', 'x2', 'y2')", "(2, 'two', 'x', 'Y')", "(1, 'two', 'x2', 'y2')"):
+    try:
+        connection.execute(f"INSERT INTO label VALUES {wrong}")
+    except sqlite3.IntegrityError as e:
+        print("unique", e)
+connection.execute("CREATE UNIQUE INDEX by_lower ON label (lower(x))")
+try:
+    connection.execute("INSERT INTO label VALUES (3, 'three', 'X', 'z')")
+except sqlite3.IntegrityError as e:
+    print("unique", e)
+connection.execute("DROP TABLE label")
+connection.commit()
 
 other = sqlite3.connect(path, timeout=2)
 show("another connection", lambda: other.execute("SELECT name, note FROM author ORDER BY id").fetchall())

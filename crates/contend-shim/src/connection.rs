@@ -446,6 +446,10 @@ impl State {
         let ask = self.library.dialect.ask_key(&self.name, table, index);
         let answers = self.link.perform(vec![Message::query(ask)]).ok()?;
         let mut key = Key::read(index, &answers.first()?.rows)?;
+        let expressions = format!("SELECT 1 FROM pragma_index_xinfo({}) WHERE cid = -2", literal(index));
+        if !front.rows(&expressions).ok()?.is_empty() {
+            key.columns.clear();
+        }
         let table = literal(&key.table);
         let sql = format!("SELECT name FROM pragma_table_info({table}, 'main') WHERE pk > 0 ORDER BY pk");
         let primary: Vec<String> = front.rows(&sql).ok()?.into_iter().flatten().map(Value::into_words).collect();

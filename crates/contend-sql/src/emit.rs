@@ -129,6 +129,8 @@ pub(crate) struct Counters {
     pub query_reads: u32,
     /// Number of `*` and `t.*` in lists of results.
     pub stars: u32,
+    /// Number of columns of compound queries whose parts have several collations.
+    pub mixed_collations: u32,
     /// Start of the last LIMIT that was written.
     pub limit_at: usize,
     /// Whether the last SELECT may have several rows on MariaDB, which returns one row for DISTINCT of constants and ignores OFFSET.

@@ -98,9 +98,13 @@ impl Dialect for Postgres {
         )
     }
 
+    /// A column that ignores case is in the index as an expression (contend-sql).
     fn ask_key(&self, schema: &str, _: &str, index: &str) -> String {
+        let expression = "substring(pg_catalog.pg_get_indexdef(i.indexrelid, k.place::int, true), \
+                          '^lower\\(((?:[^\" ]+|\"(?:[^\"]|\"\")+\")) COLLATE \"C\"\\)$')";
         format!(
-            "SELECT t.relname, a.attname FROM pg_catalog.pg_index i JOIN pg_catalog.pg_class t ON t.oid = i.indrelid \
+            "SELECT t.relname, COALESCE(a.attname, (parse_ident({expression}))[1]) \
+             FROM pg_catalog.pg_index i JOIN pg_catalog.pg_class t ON t.oid = i.indrelid \
              CROSS JOIN LATERAL unnest(i.indkey) WITH ORDINALITY AS k(attnum, place) \
              LEFT JOIN pg_catalog.pg_attribute a ON a.attrelid = t.oid AND a.attnum = k.attnum AND k.attnum > 0 \
              WHERE i.indexrelid = to_regclass({}) ORDER BY k.place",

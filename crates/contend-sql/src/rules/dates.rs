@@ -56,6 +56,11 @@ fn is_finer(text: &str) -> bool {
     text.split_once('.').is_some_and(|(_, digits)| digits.bytes().take_while(u8::is_ascii_digit).count() > 3)
 }
 
+/// Whether texts of this format consist of digits.
+fn is_number(format: &str) -> bool {
+    matches!(format.strip_prefix('%'), Some(kind) if kind.len() == 1 && "sYmdHMSjwuWUVGI".contains(kind))
+}
+
 /// Whether texts of this format are never numbers; tested with digits for all fields.
 fn never_a_number(format: &str) -> bool {
     let mut sample = String::new();
@@ -130,7 +135,7 @@ pub(crate) fn date_function<'a>(tr: &mut Tr<'a>, name: &str, token: &'a str, arg
             Val { ty: Ty::Real, ..value }
         }
         _ => {
-            let digits = ["%s", "%Y", "%m", "%d", "%H", "%M", "%S", "%j", "%w", "%u"].contains(&format.as_str());
+            let digits = is_number(&format);
             let wordy = !digits && never_a_number(&format);
             Val { digits, wordy, ..formatted(tr, token, &format, &at, value)? }
         }
@@ -268,7 +273,7 @@ fn formatted(tr: &mut Tr, token: &str, format: &str, at: &str, mut value: Val) -
             ('%', Some(kind)) if tr.input.options.is_older() && !"dfHjmMsSwWY%".contains(kind) => {
                 return no(Id::Dates, token, format!("the format %{kind}, which older versions of SQLite lack"));
             }
-            ('%', Some(kind)) if "swfu".contains(kind) => parts.special(kind),
+            ('%', Some(kind)) if "swfuWU".contains(kind) => parts.special(kind),
             ('%', kind) => match kind.and_then(in_template) {
                 Some((pg, my)) => parts.conversion(if tr.postgres { pg } else { my }),
                 None => return no(Id::Dates, token, format!("the format %{}", kind.unwrap_or(' '))),
@@ -313,6 +318,10 @@ fn in_template(kind: char) -> Option<(&'static str, &'static str)> {
         'F' => ("YYYY-MM-DD", "%Y-%m-%d"),
         'T' => ("HH24:MI:SS", "%H:%i:%s"),
         'R' => ("HH24:MI", "%H:%i"),
+        'V' => ("IW", "%v"),
+        'G' => ("IYYY", "%x"),
+        'I' => ("HH12", "%h"),
+        'p' => ("AM", "%p"),
         '%' => ("%", "%%"),
         _ => return None,
     })
@@ -365,6 +374,17 @@ impl Parts<'_> {
             ('w', true) => format!("extract(dow FROM {at})::int::text"),
             ('w', false) => format!("DATE_FORMAT({at}, '%w')"),
             ('u', true) => format!("extract(isodow FROM {at})::int::text"),
+            // Weeks begin with the first Monday, or Sunday.
+            ('W', true) => {
+                format!("lpad(((extract(doy FROM {at})::int + 7 - extract(isodow FROM {at})::int) / 7)::text, 2, '0')")
+            }
+            ('U', true) => {
+                format!("lpad(((extract(doy FROM {at})::int + 6 - extract(dow FROM {at})::int) / 7)::text, 2, '0')")
+            }
+            ('W' | 'U', false) => {
+                let mode = if kind == 'W' { 5 } else { 0 };
+                format!("LPAD({}WEEK({at}, {mode}){}, 2, '0')", INTEGER_TEXT.0, INTEGER_TEXT.1)
+            }
             ('u', false) => format!("{}WEEKDAY({at}) + 1{}", INTEGER_TEXT.0, INTEGER_TEXT.1),
             (_, true) => format!("to_char({at}, 'SS.') || lpad({}::text, 3, '0')", milliseconds(at, true)),
             (_, false) => format!("CONCAT(DATE_FORMAT({at}, '%s.'), LPAD({}, 3, '0'))", milliseconds(at, false)),

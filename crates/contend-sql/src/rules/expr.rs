@@ -28,17 +28,31 @@ pub(crate) fn expr<'a>(tr: &mut Tr<'a>, expr: &'a Expr<'a>, want: Ty) -> R<Val> 
             return expr_here(tr, expr, want);
         }
         // It may contain any columns.
-        let here = tr.known.scopes.len() - 1;
+        let (here, start) = (tr.known.scopes.len() - 1, tr.at());
         tr.known.scopes[here].checked = false;
         let value = expr_here(tr, expr, want);
         tr.known.scopes[here].checked = true;
-        value
+        // It has one value in the group. In HAVING, MariaDB finds no column within it, and PostgreSQL groups by the number of
+        // a truth value.
+        let value = value?;
+        let wrapped = match value.ty {
+            _ if !tr.place.having || is_name(bare(expr)) => return Ok(value),
+            Ty::Bool if tr.postgres => "bool_and(",
+            _ if tr.postgres => return Ok(value),
+            _ => "min(",
+        };
+        tr.wrap(start, wrapped, ")");
+        Ok(Val { strength: Strength::Atom, ..value })
     });
     // Some functions use an operand twice, so that nesting them grows exponentially.
     if tr.out.sql.len() > WRITTEN_MAX {
         return no(Id::Depth, "", format!("its translation has more than {WRITTEN_MAX} bytes"));
     }
     written.map_err(|no| no.within(expr))
+}
+
+fn is_name(expr: &Expr) -> bool {
+    matches!(expr, Expr::Id(_) | Expr::Name(_) | Expr::Qualified(..) | Expr::DoublyQualified(..))
 }
 
 fn expr_here<'a>(tr: &mut Tr<'a>, expr: &'a Expr<'a>, want: Ty) -> R<Val> {

@@ -170,7 +170,12 @@ pub(crate) fn in_select<'a>(tr: &mut Tr<'a>, lhs: &'a Expr<'a>, not: bool, selec
         tr.fire(Id::RowValues);
         tr.put("(");
     }
+    let mixed = tr.seen.mixed_collations;
     let types = tr.probe_query(select)?;
+    if tr.seen.mixed_collations > mixed {
+        // SQLite searches with that of the last part.
+        return no(Id::Collation, "IN", "a query whose parts have different collations is searched");
+    }
     if types.len() != parts.len() {
         return no(Id::RowValues, "IN", "the subquery has a different number of columns");
     }

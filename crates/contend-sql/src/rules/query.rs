@@ -91,8 +91,9 @@ fn compound_as<'a>(
             if column.collation != Collation::Binary || other.collation == Collation::Binary {
                 // The first part's, or none.
             } else if before.all(|part| is_literal(part, i)) {
-                // ORDER BY takes that of the first part that has one, other queries that of the first part.
+                // ORDER BY takes that of the first part that has one, a query over this one that of the first part.
                 collations.push((i, other.collation));
+                tr.seen.mixed_collations += 1;
             } else if !collations.iter().any(|(ordered, _)| *ordered == i) {
                 // Which collation applies depends on whether the first is a column.
                 return no(Id::Collation, "", "rows of several queries whose texts have different collations");

@@ -621,6 +621,24 @@ SELECT 'B' AS x UNION ALL SELECT a FROM t ORDER BY x;
 SELECT 1 AS n, 'B' AS x UNION ALL SELECT 2, 'c' UNION ALL SELECT 3, a FROM t UNION ALL SELECT 4, a || 'B' FROM t ORDER BY x DESC, n;
 SELECT n FROM (SELECT 1 AS n, 'B' AS x UNION ALL SELECT 2, a FROM t ORDER BY x LIMIT 5) AS y WHERE x IN ('b', 'ANN', 'Bob');
 
+--! case 30ua adversarial: A query of a literal and a column that ignores case is searched by the column's
+CREATE TABLE t (a TEXT COLLATE NOCASE);
+INSERT INTO t VALUES ('x');
+SELECT 'b' IN (SELECT 'B' UNION ALL SELECT a FROM t);
+SELECT z FROM (SELECT 'b' AS z) AS y WHERE z IN (SELECT 'B' UNION ALL SELECT a FROM t);
+
+--! case 30ub adversarial: A query over one of a literal and a column that ignores case
+CREATE TABLE t (a TEXT COLLATE NOCASE);
+INSERT INTO t VALUES ('x'), ('B'), ('b');
+CREATE VIEW v AS SELECT 'B' AS x UNION ALL SELECT a FROM t;
+SELECT x FROM v WHERE x = 'b';
+--! ordered
+SELECT x FROM v ORDER BY x;
+SELECT x, count(*) FROM v GROUP BY x;
+SELECT max(x), min(x), count(DISTINCT x) FROM (SELECT 'a' AS x UNION ALL SELECT a FROM t) AS y;
+SELECT 'b' = (SELECT 'B' UNION ALL SELECT a FROM t LIMIT 1), x IN ('X', 'b'), nullif(x, 'X') FROM v;
+WITH c AS (SELECT 'b' AS x UNION ALL SELECT a FROM t) SELECT count(*) FROM c JOIN v ON c.x = v.x;
+
 --! case 30v adversarial: `excluded` has no collation, and neither has a table made of a query
 CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT COLLATE NOCASE, n INTEGER);
 INSERT INTO t VALUES (1, 'ann', 0);

@@ -650,6 +650,13 @@ SELECT id, date(a), datetime(a, '+1 day'), strftime('%j', a) FROM t;
 --! case 53p adversarial: A month counted from a day beyond its end, and a modifier that is none
 SELECT date('2023-02-31', '+1 month'), date('2023-02-31', 'start of month'), date('2023-02-31', 'start of day'), date('2024-01-01', ' +1 day'), date('2024-01-01', '+1 dayss');
 
+--! case 53za adversarial: Weeks of the year, and hours of half a day
+CREATE TABLE t (id INTEGER PRIMARY KEY, at TEXT);
+WITH RECURSIVE d(n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM d WHERE n < 2200) INSERT INTO t SELECT n, datetime(1639960200 + n * 90000, 'unixepoch') FROM d;
+SELECT id, strftime('%Y-%W', at), strftime('%U', at), strftime('%G-W%V', at), strftime('%I %p', at), CAST(strftime('%W', at) AS INTEGER) + 1 FROM t;
+SELECT strftime('%W', at) AS w, count(*) FROM t GROUP BY w HAVING w > '05';
+SELECT strftime('%I:%M %p', '2024-01-01 12:05'), strftime('%V', '2024-12-30');
+
 --! case 54a: CURRENT_TIMESTAMP is text of 19 characters
 SELECT length(CURRENT_TIMESTAMP), typeof(CURRENT_TIMESTAMP), length(CURRENT_DATE), length(CURRENT_TIME);
 

@@ -700,6 +700,16 @@ INSERT INTO t VALUES (1, 3), (2, 9);
 INSERT INTO u VALUES (7);
 SELECT a, (SELECT x + b AS x FROM u LIMIT 1) FROM t;
 
+--! case 61qe adversarial: HAVING of an expression that is grouped by, under its alias, as it is and within another
+CREATE TABLE t (id INTEGER PRIMARY KEY, n INTEGER, s TEXT);
+INSERT INTO t VALUES (1, 1, 'ab'), (2, 2, 'ac'), (3, 3, 'bc'), (4, NULL, NULL), (5, 9, 'x');
+SELECT n % 2 AS odd, count(*) FROM t GROUP BY odd HAVING odd > 0;
+SELECT substr(s, 1, 1), max(n) FROM t GROUP BY substr(s, 1, 1) HAVING substr(s, 1, 1) < 'b' OR max(n) > 3 OR substr(s, 1, 1) IS NULL;
+SELECT count(*) FROM t GROUP BY n > 1 HAVING n > 1;
+SELECT s, n + id AS k FROM t GROUP BY s, n + id HAVING k * 2 + count(*) > 5 AND s > 'a';
+SELECT upper(s) AS u, sum(n) FROM t GROUP BY 1 HAVING u IN ('AB', 'X') AND u || 'y' <> 'Xy';
+SELECT coalesce(s, 'ab') AS c, count(*) FROM t GROUP BY c HAVING c = 'ab' AND (SELECT max(id) FROM t) > 1;
+
 --! case 66qb adversarial: The same max() twice
 CREATE TABLE t (name TEXT, g INTEGER, a INTEGER);
 INSERT INTO t VALUES ('x', 1, 1), ('y', 1, 2), ('z', 2, 3);

@@ -391,7 +391,10 @@ impl Generator {
         let condition = self.clause("WHERE", 50);
         let mut sql = format!("SELECT {group}, {} FROM {from}{condition} GROUP BY {group}", list.join(", "));
         if self.random.chance(40) {
-            sql += &format!(" HAVING count(*) > {}", self.random.below(3));
+            sql += &match self.random.below(2) {
+                0 => format!(" HAVING count(*) > {}", self.random.below(3)),
+                _ => format!(" HAVING {group} IS NOT NULL"),
+            };
         }
         let ordered = self.random.chance(50);
         if ordered {
