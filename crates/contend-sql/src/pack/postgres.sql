@@ -93,8 +93,11 @@ CREATE OR REPLACE FUNCTION contend_sql.old_real_text(x float8) RETURNS text LANG
   FROM (SELECT s, CASE WHEN x < 0 THEN '-' ELSE '' END AS sign, split_part(s, 'e', 2)::int AS exponent,
           trim_scale(s::numeric)::text AS plain, v * ('1e' || (14 - split_part(t, 'e', 2)::int))::numeric AS scaled
         FROM (SELECT contend_sql.exact(CASE WHEN abs(x) < 'Infinity'::float8 THEN abs(x) ELSE 0 END) AS v OFFSET 0) AS read,
-             LATERAL (SELECT btrim(to_char(v, '9.99999999999999EEEE')) AS s,
-               btrim(to_char(v, '9.999999999999999999999999EEEE')) AS t OFFSET 0) AS written OFFSET 0) AS parts
+             LATERAL (SELECT btrim(to_char(v, '9.99999999999999EEEE')) AS rounded,
+               btrim(to_char(v, '9.999999999999999999999999EEEE')) AS t OFFSET 0) AS written,
+             -- Nines that are rounded up become 10.
+             LATERAL (SELECT CASE WHEN rounded LIKE '10.%' THEN '1.00000000000000e' || split_part(rounded, 'e', 2)::int + 1
+               ELSE rounded END AS s OFFSET 0) AS carried OFFSET 0) AS parts
 $$;
 
 -- The same, if all versions write it alike.
