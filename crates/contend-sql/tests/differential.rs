@@ -301,6 +301,26 @@ fn verdicts(truths: &[Truth], arms: &[Arm]) -> String {
     text
 }
 
+/// What a server, or a role, sets for its sessions changes no rows.
+#[test]
+fn settings_of_a_server_are_overruled() {
+    let (postgres, mariadb) = servers::both();
+    let mut postgres = Postgres::connect(postgres.home(), session(Target::Postgres));
+    let mut mariadb = MariaDb::connect(&mariadb.socket, session(Target::MariaDb));
+    for name in ["transform_null_equals = on", "session_replication_role = replica", "quote_all_identifiers = on"] {
+        postgres.must(&format!("SET {name}"));
+    }
+    mariadb.must("SET SESSION sql_select_limit = 1, SESSION sql_auto_is_null = 1");
+    session(Target::Postgres).iter().for_each(|set| postgres.must(set));
+    session(Target::MariaDb).iter().for_each(|set| mariadb.must(set));
+    let all = ["transform_null_equals", "session_replication_role", "quote_all_identifiers"]
+        .map(|name| format!("current_setting('{name}')"));
+    let found = postgres.run(&format!("SELECT {}", all.join(" || ' ' || ")), &[]).expect("settings").rows;
+    assert!(show(&found).contains("off origin off"), "{found:?}");
+    let found = mariadb.run("SELECT CONCAT(@@sql_select_limit, ' ', @@sql_auto_is_null)", &[]).expect("settings").rows;
+    assert!(show(&found).contains("18446744073709551615 OFF"), "{found:?}");
+}
+
 /// PostgreSQL has the text of every real of which SQLite computes 17 digits exactly. MariaDB has those of few digits.
 #[test]
 fn texts_of_reals_are_those_of_sqlite_or_errors() {

@@ -127,6 +127,31 @@ fn a_snapshot_that_is_too_old_was_read_before() {
     assert!(matches!(kinds(&found)[..], [Kind::ReadThenWrite { refused: 1, outdated: 1, .. }]), "{found:#?}");
 }
 
+/// A cursor is open, and an UPDATE in autocommit meets the lock of another process, or a commit since its snapshot. SQLite waits
+/// for neither, whatever the timeout is.
+#[test]
+fn a_write_beside_an_open_cursor_is_refused_at_once() {
+    for is_outdated in [false, true] {
+        let mut watched = Watched::new();
+        watched.lock(5, ONE, Lock::Read(1), Change::Taken(Mode::Shared));
+        if !is_outdated {
+            watched.takes(20, WAITER);
+        }
+        watched.begins(30, ONE, "UPDATE t SET v = 1");
+        if is_outdated {
+            watched.lock(31, ONE, Lock::WalWrite, Change::Taken(Mode::Alone));
+            watched.lock(32, ONE, Lock::WalWrite, Change::Released);
+        } else {
+            watched.lock(31, ONE, Lock::WalWrite, Change::Refused(Mode::Alone));
+        }
+        watched.ends(38, ONE, 5);
+        let found = watched.found(100);
+        let outdated = u64::from(is_outdated);
+        let [Kind::ReadThenWrite { refused: 1, outdated: known, .. }] = kinds(&found)[..] else { panic!("{found:#?}") };
+        assert_eq!(*known, outdated, "{found:#?}");
+    }
+}
+
 /// Another connection of the process has the lock, or so it seems: a goroutine had changed its thread.
 #[test]
 fn what_a_refused_connection_has_read_is_unknown_without_the_text_of_its_first_statement() {

@@ -42,6 +42,9 @@ impl Timeline {
         self.count_refused(|hold| is_its(&hold));
         let holder = self.held.values().find(is_its);
         let (holder_sql, holder) = (holder.and_then(|hold| self.last_statement(hold)), holder.map(|hold| hold.who.pid));
+        // The process may be so new that what it read with was not seen, but its lock was.
+        let held_before = call.as_ref().is_some_and(|call| self.reads_since_before(database, who, call.from_ns));
+        let has_read = has_read || held_before;
         let after_read = has_read && !begins_with_lock(call.as_ref().and_then(|call| call.sql.as_deref()));
         // It has waited since it gave the lock back in the same call, because its snapshot was too old.
         let gave_back = call.as_ref().filter(|call| lock == Lock::WalWrite && wrote_ns >= call.from_ns);
@@ -250,11 +253,12 @@ impl Timeline {
         // Only a connection that has read has a snapshot.
         let begun = thread.and_then(|thread| thread.transaction.as_ref());
         let may_have_read = begun.is_none() && thread.is_some_and(|thread| thread.may_have_begun);
-        let after_read = begun.map_or(code == BUSY_SNAPSHOT, |begun| begun.has_statement);
         // Most connections report the primary code alone. It had the lock then, and gave it back in the same call. A
         // checkpoint does so, too, where readers are in its way.
         let had_lock = holder.is_none() && thread.is_some_and(|thread| thread.wrote_ns(database) >= call.from_ns);
         let is_outdated = code == BUSY_SNAPSHOT || had_lock && sql != Some(CHECKPOINT_CALL);
+        let has_read = || code == BUSY_SNAPSHOT || is_outdated && self.reads_since_before(database, who, call.from_ns);
+        let after_read = begun.map_or_else(has_read, |begun| begun.has_statement);
         // SQLite refuses to end a transaction while statements of the same connection write, and in a rollback journal while
         // another connection of the process reads, and no statement of that one was seen.
         if has_lock || sql.is_some_and(|sql| matches!(first_word(sql).as_str(), "COMMIT" | "END")) {
@@ -285,6 +289,13 @@ impl Timeline {
         };
         self.waiting.insert((database, who), wait);
         self.end_wait((database, who), End::GaveUp);
+    }
+
+    /// Whether a thread has had a reader's lock on a database since before this time: its connection is in a transaction, or
+    /// has a statement with further rows, and SQLite does not wait for a writer then.
+    fn reads_since_before(&self, database: usize, who: Who, from_ns: u64) -> bool {
+        let is_its = |hold: &Hold| hold.database == database && hold.who == who && hold.from_ns < from_ns;
+        self.held.values().any(|hold| matches!(hold.lock, Lock::Read(_)) && is_its(hold))
     }
 
     /// Whether the process had a lock during a call, or the connection gave way to one. A connection in WAL mode that waits for

@@ -22,12 +22,20 @@ pub fn session(target: Target) -> &'static [&'static str] {
             "SET bytea_output = 'hex'",
             "SET extra_float_digits = 1",
             "SET default_transaction_isolation = 'serializable'",
+            "SET transform_null_equals = off",
+            // Definitions are compared as the server writes them.
+            "SET quote_all_identifiers = off",
+            // Otherwise triggers and foreign keys would not count. Only a superuser may set it.
+            "DO $$BEGIN IF current_setting('session_replication_role') <> 'origin' THEN \
+             SET session_replication_role = 'origin'; END IF; END$$",
         ],
         Target::MariaDb => &[
             "SET SESSION sql_mode = 'ANSI_QUOTES,PIPES_AS_CONCAT,NO_BACKSLASH_ESCAPES,NO_AUTO_VALUE_ON_ZERO,\
              SIMULTANEOUS_ASSIGNMENT,STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION'",
             "SET NAMES utf8mb4 COLLATE utf8mb4_nopad_bin",
             "SET SESSION time_zone = '+00:00'",
+            "SET SESSION sql_select_limit = 18446744073709551615",
+            "SET SESSION sql_auto_is_null = 0",
             "SET SESSION group_concat_max_len = 1073741824",
             // Beyond it a recursive query ends with a warning and without the rest of its rows.
             "SET SESSION max_recursive_iterations = 4294967295",
