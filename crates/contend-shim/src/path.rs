@@ -42,14 +42,22 @@ pub fn place(name: &str, is_uri: bool) -> Option<DatabaseFile> {
     })
 }
 
-/// Resolves symbolic links, as far as the path exists.
+/// Most links that are followed to a file that does not exist, as in Linux.
+const LINKS_MAX: usize = 40;
+
+/// Resolves symbolic links, as far as the path exists. The file at their end may be on the server alone.
 fn real_path(path: &Path) -> PathBuf {
+    let mut path = path.to_path_buf();
+    for _ in 0..LINKS_MAX {
+        let Ok(target) = path.read_link() else { break };
+        path = path.parent().unwrap_or(Path::new("")).join(target);
+    }
     if let Ok(real) = path.canonicalize() {
         return real;
     }
     match (path.parent().and_then(|parent| parent.canonicalize().ok()), path.file_name()) {
         (Some(parent), Some(name)) => parent.join(name),
-        _ => path.to_path_buf(),
+        _ => path,
     }
 }
 
@@ -92,5 +100,18 @@ mod tests {
         for (name, uri) in [(":memory:", false), ("", false), ("file::memory:", true), ("file:x?mode=memory", true)] {
             assert_eq!(path(name, uri), None, "{name}");
         }
+    }
+
+    #[test]
+    fn links_lead_to_a_file_that_is_not_there() {
+        let dir = std::env::temp_dir().join(format!("contend-links-{}", std::process::id()));
+        std::fs::create_dir(&dir).expect("a directory");
+        for (target, link) in [("real.db", "one.db"), ("one.db", "two.db"), ("b.db", "a.db"), ("a.db", "b.db")] {
+            std::os::unix::fs::symlink(target, dir.join(link)).expect("a link");
+        }
+        let dir = dir.canonicalize().expect("it");
+        assert_eq!(real_path(&dir.join("two.db")), dir.join("real.db"));
+        assert!(real_path(&dir.join("a.db")).starts_with(&dir), "links in a circle end");
+        std::fs::remove_dir_all(&dir).expect("removed");
     }
 }
