@@ -43,7 +43,7 @@ impl Dialect for MariaDb {
         // change: they decide what is committed, checked and returned.
         let settings = format!(
             "{settings}; SET SESSION wait_timeout = 31536000, default_storage_engine = InnoDB, autocommit = 1, \
-             completion_type = NO_CHAIN, check_constraint_checks = 1, unique_checks = 1, sql_select_limit = DEFAULT"
+             completion_type = NO_CHAIN, check_constraint_checks = 1, unique_checks = 1"
         );
         if schema.is_empty() { settings } else { format!("{settings}; USE {}", quoted(schema)) }
     }
