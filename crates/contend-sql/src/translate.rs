@@ -1,7 +1,7 @@
 //! Translates a text statement by statement, with the statements that the server needs before and after each.
 
 use crate::catalogue::Catalogue;
-use crate::emit::{Input, Output, PLACEHOLDERS_MAX, in_order};
+use crate::emit::{Input, Output, PLACEHOLDERS_MAX, Tr, in_order};
 use crate::parse::tree::{Cmd, Stmt};
 use crate::read;
 use crate::refuse::{R, Refusal, no};
@@ -95,12 +95,7 @@ impl<'o> Work<'o> {
             tr.known.from_last = true;
             statement::statement(&mut tr, command, own.as_ref()).map_err(|_| refused)?;
         }
-        if tr.out.infinite && options.target == Target::MariaDb {
-            return no(Id::Literals, "", "a number beyond all doubles is infinite to SQLite; MariaDB has no such real");
-        }
-        if tr.out.infinite && tr.has_fired(Id::Reals) {
-            return no(Id::Literals, "", "infinity minus infinity is NULL to SQLite, and a number on PostgreSQL");
-        }
+        no_infinity(&tr)?;
         if tr.out.fired & (1 << Id::SessionValues as u8) != 0 && !(changes(command)) {
             return no(Id::SessionValues, "", "a value of the session in a statement that is kept");
         }
@@ -145,6 +140,17 @@ impl<'o> Work<'o> {
         }
         Ok(())
     }
+}
+
+/// Refuses an infinite number that the server has not, or computes with otherwise.
+fn no_infinity(tr: &Tr) -> R<()> {
+    if tr.out.infinite && !tr.postgres {
+        return no(Id::Literals, "", "a number beyond all doubles is infinite to SQLite; MariaDB has no such real");
+    }
+    if tr.out.infinite && tr.has_fired(Id::Reals) {
+        return no(Id::Literals, "", "infinity minus infinity is NULL to SQLite, and a number on PostgreSQL");
+    }
+    Ok(())
 }
 
 /// MariaDB commits the transaction at such a statement, SQLite does not. This statement fails in a transaction

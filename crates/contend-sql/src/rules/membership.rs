@@ -13,6 +13,7 @@ use crate::rules::literals::{bare, has_aggregate, has_query, literal_number};
 use crate::rules::{Id, collations, compare, tagged};
 use crate::types::collation;
 use crate::types::{Affinity, Collation, EXACT, Number, Strength, Ty, Val, number_in_text};
+use std::rc::Rc;
 
 pub(crate) fn in_list<'a>(tr: &mut Tr<'a>, lhs: &'a Expr<'a>, not: bool, items: &'a [Expr<'a>]) -> R<Val> {
     if items.is_empty() {
@@ -170,12 +171,7 @@ pub(crate) fn in_select<'a>(tr: &mut Tr<'a>, lhs: &'a Expr<'a>, not: bool, selec
         tr.fire(Id::RowValues);
         tr.put("(");
     }
-    let mixed = tr.seen.mixed_collations;
-    let types = tr.probe_query(select)?;
-    if tr.seen.mixed_collations > mixed {
-        // SQLite searches with that of the last part.
-        return no(Id::Collation, "IN", "a query whose parts have different collations is searched");
-    }
+    let types = searched_columns(tr, select)?;
     if types.len() != parts.len() {
         return no(Id::RowValues, "IN", "the subquery has a different number of columns");
     }
@@ -212,6 +208,16 @@ pub(crate) fn in_select<'a>(tr: &mut Tr<'a>, lhs: &'a Expr<'a>, not: bool, selec
     tr.place.keyed_result = keyed;
     tr.put(")");
     Ok(Val::of(Ty::Bool).with(Strength::Comparison))
+}
+
+/// The columns of a query that is searched. If its parts have different collations, SQLite searches with that of the last one.
+fn searched_columns<'a>(tr: &mut Tr<'a>, select: &'a Select<'a>) -> R<Rc<[Column]>> {
+    let mixed = tr.seen.mixed_collations;
+    let columns = tr.probe_query(select)?;
+    if tr.seen.mixed_collations > mixed {
+        return no(Id::Collation, "IN", "a query whose parts have different collations is searched");
+    }
+    Ok(columns)
 }
 
 /// Writes the query of an IN. MariaDB allows no LIMIT there, but in a nested query; and with EXCEPT or INTERSECT it would
