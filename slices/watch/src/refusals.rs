@@ -35,16 +35,18 @@ impl Timeline {
                 hold.count_gap(thread, None, at_ns, free_ns);
             }
         }
-        let (has_read, call) = (thread.has_read, thread.calls.first().cloned());
+        let (has_read, is_begun) = (thread.has_read, thread.transaction.is_some());
+        let call = thread.calls.first().cloned();
         let (wrote_ns, waited_ns) = (thread.wrote_ns(database), thread.waited_ns);
         self.sums(database, who.pid).refusals += 1;
         let is_its = |hold: &&Hold| hold.database == database && hold.lock == lock && hold.who.pid != who.pid;
         self.count_refused(|hold| is_its(&hold));
         let holder = self.held.values().find(is_its);
         let (holder_sql, holder) = (holder.and_then(|hold| self.last_statement(hold)), holder.map(|hold| hold.who.pid));
-        // The process may be so new that what it read with was not seen, but its lock was.
-        let held_before = call.as_ref().is_some_and(|call| self.reads_since_before(database, who, call.from_ns));
-        let has_read = has_read || held_before;
+        // The process may be so new that what it read with was not seen, but its lock was. After a BEGIN that was seen, the lock
+        // is another connection's.
+        let may_hold = call.as_ref().filter(|_| !is_begun);
+        let has_read = has_read || may_hold.is_some_and(|call| self.reads_since_before(database, who, call.from_ns));
         let after_read = has_read && !begins_with_lock(call.as_ref().and_then(|call| call.sql.as_deref()));
         // It has waited since it gave the lock back in the same call, because its snapshot was too old.
         let gave_back = call.as_ref().filter(|call| lock == Lock::WalWrite && wrote_ns >= call.from_ns);
