@@ -90,11 +90,13 @@ for wrong in ("(2, 'ONE', 'x2', 'y2')", "(2, 'two', 'x', 'Y')", "(1, 'two', 'x2'
         connection.execute(f"INSERT INTO label VALUES {wrong}")
     except sqlite3.IntegrityError as e:
         print("unique", e)
+connection.commit()
 connection.execute("CREATE UNIQUE INDEX by_lower ON label (lower(x))")
 try:
     connection.execute("INSERT INTO label VALUES (3, 'three', 'X', 'z')")
 except sqlite3.IntegrityError as e:
     print("unique", e)
+connection.commit()
 connection.execute("DROP TABLE label")
 connection.commit()
 
