@@ -5,6 +5,7 @@ use super::{Stage, compiled, fed, is_there, text};
 use crate::support::wait_for;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::process::Stdio;
 
 /// The same connection, another one, views, exec and RETURNING; and interrupts of a connection that does nothing.
 #[test]
@@ -80,6 +81,44 @@ fn savepoints_with_long_names_are_two() {
     let (sqlite, shim) = both(&stage, &["python3", "-c", script], "");
     assert_eq!(sqlite, "[('3',)]\n");
     assert_eq!(shim, sqlite);
+}
+
+/// Workers of a web server begin together, and each makes what is missing.
+#[test]
+fn programs_that_make_the_same_tables_at_once_all_succeed() {
+    for stage in Stage::both() {
+        let path = stage.path("a.db").display().to_string();
+        let script = "import os, sqlite3, sys, time\n\
+            c = sqlite3.connect(sys.argv[1], timeout=30)\n\
+            open(f'{sys.argv[1]}.ready{sys.argv[2]}', 'w').close()\n\
+            while not os.path.exists(sys.argv[1] + '.go'): time.sleep(0.001)\n\
+            for n in range(4):\n\
+            \x20   c.execute(f'CREATE TABLE IF NOT EXISTS t{n} (id INTEGER PRIMARY KEY, name TEXT UNIQUE)')\n\
+            \x20   c.execute(f'CREATE INDEX IF NOT EXISTS by_name{n} ON t{n} (name, id)')\n\
+            c.execute(f'CREATE TABLE own{sys.argv[2]} (id INTEGER PRIMARY KEY)')\n\
+            c.execute('INSERT INTO t3 (name) VALUES (?)', (sys.argv[2],))\n\
+            c.commit()\n\
+            try: c.execute('CREATE TABLE t0 (id)')\n\
+            except sqlite3.OperationalError as e: print(e)\n";
+        let numbers = ["0", "1", "2", "3", "4", "5"];
+        let children = numbers.map(|number| {
+            let mut command = stage.shim(&[], &["python3", "-c", script, &path, number]);
+            command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started")
+        });
+        let is_ready = |number: &str| Path::new(&format!("{path}.ready{number}")).exists();
+        wait_for("all programs", || numbers.iter().all(|number| is_ready(number)));
+        std::fs::write(format!("{path}.go"), "").expect("written");
+        for child in children {
+            let done = child.wait_with_output().expect("ended");
+            assert_eq!(text(&done.stdout), "table t0 already exists\n", "{}", text(&done.stderr));
+        }
+        let script = "import sqlite3, sys\nc = sqlite3.connect(sys.argv[1])\n\
+            print(c.execute('SELECT count(*) FROM sqlite_master WHERE sql IS NOT NULL').fetchall(), \
+            c.execute('SELECT name FROM t3 ORDER BY name').fetchall())";
+        let done = fed(stage.shim(&[], &["python3", "-c", script, &path]), "");
+        let names: Vec<String> = numbers.iter().map(|number| format!("('{number}',)")).collect();
+        assert_eq!(text(&done.stdout), format!("[(14,)] [{}]\n", names.join(", ")), "{}", text(&done.stderr));
+    }
 }
 
 /// Autovacuum has a lock on the table, and gives it up once another session has waited for a second. SQLite has no such

@@ -6,6 +6,7 @@
 
 use crate::config::{Cache, Settings};
 use crate::fault::is_conflict;
+use crate::schema;
 use crate::server::{Cancel, Kind, Message, Reply, Server, Trouble, connect};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -17,7 +18,7 @@ const UNDO: &str = "ROLLBACK TO \"contend statement\"; RELEASE SAVEPOINT \"conte
 const BEGIN: &str = "BEGIN";
 /// Least `lock_timeout`. The server's own work takes locks, too, for some milliseconds, and is not another program's.
 const LEAST_MS: i32 = 100;
-/// The same for changes of the schema. Autovacuum keeps its lock on a table until another session has waited for
+/// The same for changes of the schema. On PostgreSQL, autovacuum keeps its lock on a table until another session has waited for
 /// `deadlock_timeout`, which is 1 s.
 const DEFINITION_LEAST_MS: i32 = 3_000;
 /// Pause before a statement is repeated after a conflict.
@@ -236,14 +237,21 @@ impl Link {
         Some(self.timeout_ms.max(LEAST_MS)).filter(|ms| *ms != i32::MAX)
     }
 
-    /// Like [`Link::perform`], for schema changes of PostgreSQL; autovacuum may hold the required lock.
-    pub fn perform_definition(&mut self, mut messages: Vec<Message>) -> Result<Vec<Reply>, Trouble> {
+    /// How long a change of the schema waits for a lock of another connection.
+    pub fn definition_waits_ms(&self) -> i32 {
+        self.timeout_ms.max(DEFINITION_LEAST_MS)
+    }
+
+    /// Like [`Link::perform`], for a change of the schema of PostgreSQL from this version to the next. The version comes
+    /// first: its lock admits one change at a time, and a change of an older version fails before it has met anything else.
+    pub fn perform_definition(&mut self, version: u64, mut statements: Vec<String>) -> Result<(), Trouble> {
+        statements.insert(0, schema::next_version(version));
         if self.timeout_ms < DEFINITION_LEAST_MS {
-            let wait = |ms: Option<i32>| plain(format!("SET LOCAL lock_timeout = {}", ms.unwrap_or(0)));
-            messages.insert(0, wait(Some(DEFINITION_LEAST_MS)));
-            messages.push(wait(self.lock_timeout_ms()));
+            let wait = |ms: Option<i32>| format!("SET LOCAL lock_timeout = {}", ms.unwrap_or(0));
+            statements.insert(0, wait(Some(DEFINITION_LEAST_MS)));
+            statements.push(wait(self.lock_timeout_ms()));
         }
-        self.perform(messages)
+        self.perform(statements.into_iter().map(plain).collect()).map(drop)
     }
 
     /// Executes the messages of one statement: all of them or none.

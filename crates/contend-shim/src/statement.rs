@@ -1,7 +1,7 @@
 //! A statement of the program: classified when it is prepared, executed by steps.
 
 use crate::c::front::{Failed, Own};
-use crate::c::{DONE, ERROR, INTERRUPT, OK, READONLY, ROW};
+use crate::c::{BUSY, DONE, ERROR, INTERRUPT, OK, READONLY, ROW};
 use crate::connection::{Connection, State};
 use crate::copied::{Asked, OUTDATED_MAX, Stopped};
 use crate::does::{Does, does};
@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 const UNFIT: &str = "a bound value has a type that its parameter does not take";
 
@@ -237,14 +237,7 @@ impl Statement {
             Does::Refused(reason) => return Err(Failed::new(ERROR, format!("contend shim: {reason}"))),
             Does::Define => {
                 self.may_write()?;
-                state.refresh(&connection.front)?;
-                if let Some(objection) = connection.objection(state, &self.sql, &Note::default()) {
-                    return Err(journal::refused(&self.sql, &objection.into_reason()));
-                }
-                self.enforce_keys(state)?;
-                // Besides this one.
-                let is_read = connection.counts.active.load(Relaxed) > 1;
-                state.define(&connection.front, &self.sql, is_read, native.step)?;
+                self.define(state, native)?;
             }
             Does::Begin { .. } | Does::Commit | Does::Rollback | Does::Savepoint(..) => {
                 transaction(&self.does, state, connection, native.step)?;
@@ -269,6 +262,28 @@ impl Statement {
             Does::Server | Does::Copied(_) => {}
         }
         Ok((vec![], None))
+    }
+
+    /// Changes the schema. If another connection has changed it meanwhile, this is begun again, for as long as a change waits
+    /// for a lock.
+    fn define(&self, state: &mut State, native: &Native<'_>) -> Result<(), Failed> {
+        let Connection { front, counts, .. } = &*self.connection;
+        let until = Instant::now() + Duration::from_millis(state.link.definition_waits_ms().unsigned_abs().into());
+        loop {
+            state.refresh(front)?;
+            if let Some(objection) = self.connection.objection(state, &self.sql, &Note::default()) {
+                return Err(journal::refused(&self.sql, &objection.into_reason()));
+            }
+            self.enforce_keys(state)?;
+            // Besides this one.
+            let is_read = counts.active.load(Relaxed) > 1;
+            if state.define(front, &self.sql, is_read, native.step)? {
+                return Ok(());
+            }
+            if Instant::now() >= until {
+                return Err(Failed::new(BUSY, "database is locked"));
+            }
+        }
     }
 
     fn may_write(&self) -> Result<(), Failed> {

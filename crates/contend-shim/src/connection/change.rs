@@ -18,8 +18,6 @@ const PART: char = '\u{1e}';
 /// are not there any more.
 const DONE_BEFORE: [&str; 11] =
     ["1050", "1051", "1054", "1060", "1061", "1091", "1146", "1359", "1360", "1826", "1005"];
-/// What a change waits for the lock of another one at least.
-const WAIT_MS: i32 = 3_000;
 
 /// The name of the version's relation while the schema is changed.
 fn changing(version: u64) -> String {
@@ -149,7 +147,7 @@ impl Change<'_> {
     }
 
     fn under_lock(&mut self, work: impl FnOnce(&mut Self) -> Result<(), Trouble>) -> Result<(), Trouble> {
-        let [lock, unlock] = self.dialect.lock(&format!("changes of {}", self.name), self.link.waits_ms().max(WAIT_MS));
+        let [lock, unlock] = self.dialect.lock(&format!("changes of {}", self.name), self.link.definition_waits_ms());
         self.outside(vec![lock])?;
         let done = work(self);
         // Without a connection there is no lock.

@@ -48,7 +48,8 @@ impl State {
     }
 
     /// Carries out CREATE, ALTER or DROP: in the front by `step`, then on the server. `is_read`: whether another statement of
-    /// the connection has rows left.
+    /// the connection has rows left. Returns whether it is done: if another connection changed the schema meanwhile, the
+    /// front is as it was.
     ///
     /// # Errors
     /// There is no translation, or the server refuses. The front is as it was.
@@ -58,18 +59,19 @@ impl State {
         sql: &str,
         is_read: bool,
         step: impl FnOnce() -> i32,
-    ) -> Result<(), Failed> {
+    ) -> Result<bool, Failed> {
         front.execute("SAVEPOINT \"contend definition\"")?;
-        if let Err(failed) = self.defined(front, sql, is_read, step) {
+        let done = self.defined(front, sql, is_read, step);
+        if done != Ok(true) {
             // They fail if the whole transaction is rolled back: the connection is lost.
             let _ = front.execute("ROLLBACK TO \"contend definition\"");
             let _ = front.execute("RELEASE \"contend definition\"");
-            return Err(failed);
+            return done;
         }
-        front.execute("RELEASE \"contend definition\"")
+        front.execute("RELEASE \"contend definition\"").map(|()| true)
     }
 
-    fn defined(&mut self, front: &Front, sql: &str, is_read: bool, step: impl FnOnce() -> i32) -> Result<(), Failed> {
+    fn defined(&mut self, front: &Front, sql: &str, is_read: bool, step: impl FnOnce() -> i32) -> Result<bool, Failed> {
         let views = schema::view_columns(front, &self.objects);
         if step() != DONE {
             return Err(front.failed());
@@ -79,7 +81,7 @@ impl State {
             return Err(journal::refused(sql, &reason));
         }
         if after == self.objects {
-            return Ok(());
+            return Ok(true);
         }
         // SQLite drops no table and no index while a statement reads.
         if is_read
@@ -96,24 +98,24 @@ impl State {
         rows.extend(self.without_held(front, sql)?);
         rows.extend(schema::difference(&[], &held));
         let in_transaction = self.link.is_in_transaction();
-        if self.library.dialect.commits_definitions() {
+        let changed = if self.library.dialect.commits_definitions() {
             let wanted = self.wanted_keys(sql, &after)?;
             let is_checked = first_word(sql) == "DROP" && front.has_keys_on();
             self.change((&statements, &rows), wanted.as_deref(), is_checked)
-                .map_err(|trouble| self.fails(front, &trouble))?;
         } else {
-            let mut messages = self.with_keys(front, sql, &after, statements)?;
-            messages.extend(rows);
-            messages.push(schema::next_version(version));
-            let messages = messages.into_iter().map(Message::Plain).collect();
-            self.link.perform_definition(messages).map_err(|trouble| self.fails(front, &trouble))?;
+            let messages = [self.with_keys(front, sql, &after, statements)?, rows].concat();
+            self.link.perform_definition(version, messages)
+        };
+        match changed {
+            Err(trouble) if trouble.kind() == Some(Kind::Outdated) => return Ok(false),
+            changed => changed.map_err(|trouble| self.fails(front, &trouble))?,
         }
         self.has_defined |= in_transaction;
         self.version = Some(version + 1);
         self.held.extend(held);
         self.held.retain(|held| after.iter().any(|object| object[0] == "table" && object[1] == held[2]));
         self.know(after);
-        Ok(())
+        Ok(true)
     }
 
     /// A change of the schema for the server. Triggers that SQLite rewrites, because a name in them changes, are created
@@ -316,8 +318,7 @@ impl State {
         }
         let mut messages = vec![set];
         messages.extend((!keys.is_empty()).then(|| keys::add_missing(&keys)));
-        messages.push(schema::next_version(self.version.unwrap_or(0)));
-        self.link.perform_definition(messages.into_iter().map(Message::Plain).collect()).map(drop)
+        self.link.perform_definition(self.version.unwrap_or(0), messages)
     }
 
     /// `PRAGMA foreign_key_check`, where the server enforces all keys: what is deferred is checked now.
