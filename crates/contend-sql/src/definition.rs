@@ -211,7 +211,7 @@ mod tests {
         assert_eq!(found.after, [format!(r#"CREATE UNIQUE INDEX ON "t" ({})"#, folded("a")), both]);
         assert_eq!(found.left_out, []);
         let found = defined(&[sql], Target::MariaDb);
-        assert!(found.after[1].ends_with(r#"ADD UNIQUE INDEX "b_folded" ("b_folded", "a_folded")"#), "{found:?}");
+        assert!(found.after[1].ends_with(r#"ADD UNIQUE INDEX "b_a_folded" ("b_folded", "a_folded")"#), "{found:?}");
     }
 
     #[test]

@@ -8,6 +8,7 @@ pub(crate) mod assign;
 pub(crate) mod casts;
 pub(crate) mod chains;
 pub(crate) mod changes;
+pub(crate) mod checks;
 pub(crate) mod choices;
 pub(crate) mod classes;
 pub(crate) mod collations;
@@ -293,7 +294,7 @@ const RULES: &[Rule] = &[
     rule("limit", "LIMIT and OFFSET, `LIMIT skipped, count`, no limit below zero.", EXACT, EXACT),
     rule("limit-parameter", "A parameter after LIMIT.", EXACT, Handling::Fires(Certainty::Equivalent("it is not negative"))),
     rule("limit-in-subquery", "LIMIT inside IN (...).", EXACT, EXACT),
-    rule("subquery-alias", "A query in FROM without a name gets one.", EXACT, EXACT),
+    rule("subquery-alias", "A query in FROM without a name gets one; MariaDB has none, in FROM or WITH, that uses columns of a query around it.", EXACT, EXACT),
     rule("values", "VALUES as a query.", EXACT, EXACT),
     rule("first-row", "A subquery that is a value gives its first row.", EXACT, EXACT),
     rule("compound", "UNION, EXCEPT and INTERSECT from left to right.", EXACT, EXACT),

@@ -28,6 +28,8 @@ pub(crate) struct Scope<'a> {
     pub pick: Option<(&'a Expr<'a>, bool)>,
     /// The first such column that is not grouped, as in the statement.
     pub ungrouped: Option<&'a str>,
+    /// Whether its sources are the rows `new` and `old` of a trigger.
+    pub of_trigger: bool,
     /// Number of its columns written, also in inner queries.
     pub reads: u32,
     /// Whether a result of SELECT DISTINCT may vary on MariaDB.
@@ -70,6 +72,18 @@ impl<'a> Source<'a> {
             written: None,
         }
     }
+}
+
+/// The columns of `*` or `table.*`: number of the source, and of the column in it.
+pub(crate) fn columns_of(sources: &[Source], table: Option<&str>) -> Vec<(usize, usize)> {
+    let mut wanted = vec![];
+    for (i, source) in sources.iter().enumerate() {
+        if table.is_none_or(|t| source.name.eq_ignore_ascii_case(t)) {
+            let visible = |c: &usize| table.is_some() || !source.joined.contains(c);
+            wanted.extend((0..source.columns.all().len()).filter(visible).map(|c| (i, c)));
+        }
+    }
+    wanted
 }
 
 pub(crate) enum Columns<'a> {

@@ -124,7 +124,7 @@ fn bind_query<'a>(tr: &mut Tr<'a>, select: &'a Select<'a>, alias: Option<Cow<'a,
     let outer = std::mem::take(&mut tr.out.sql);
     // A query in FROM does not see the other tables.
     let scopes = tr.known.scopes.split_off(tr.known.scopes.len() - 1);
-    let columns = tr.subquery(select);
+    let columns = apart(tr, (Id::SubqueryAlias, "FROM"), |tr| tr.subquery(select));
     tr.known.scopes.extend(scopes);
     let columns = columns?;
     let written = std::mem::replace(&mut tr.out.sql, outer);
@@ -137,6 +137,18 @@ fn bind_query<'a>(tr: &mut Tr<'a>, select: &'a Select<'a>, alias: Option<Cow<'a,
         }
     };
     add_source(tr, Source { written: Some(written), ..Source::new(name, Columns::Query(columns)) })
+}
+
+/// Writes a query in FROM or WITH, which on MariaDB sees no column of the queries around it; only the row of a trigger.
+fn apart<'a, T>(tr: &mut Tr<'a>, (rule, token): (Id, &'static str), write: impl FnOnce(&mut Tr<'a>) -> R<T>) -> R<T> {
+    let reads = |tr: &Tr| -> u32 { tr.known.scopes.iter().filter(|s| !s.of_trigger).map(|s| s.reads).sum() };
+    let before = reads(tr);
+    let written = write(tr)?;
+    if !tr.postgres && reads(tr) != before {
+        let why = "MariaDB's queries in FROM and WITH see no columns of the queries around them";
+        return no(rule, token, why);
+    }
+    Ok(written)
 }
 
 fn add_source<'a>(tr: &mut Tr<'a>, source: Source<'a>) -> R<()> {
@@ -311,7 +323,7 @@ pub(crate) fn with_clause<'a>(tr: &mut Tr<'a>, with: &'a With<'a>) -> R<()> {
         }
         tr.put(" AS (");
         let own = tr.known.ctes.len();
-        let columns = cte_body(tr, cte, &name)?;
+        let columns = apart(tr, (Id::With, "WITH"), |tr| cte_body(tr, cte, &name))?;
         recursive |= tr.known.ctes.get(own).is_some_and(|c| c.used);
         tr.known.ctes.truncate(own);
         tr.put(")");

@@ -196,7 +196,7 @@ pub(crate) fn unique_ignoring_case(
         push_name(&mut quoted, name);
         quoted
     };
-    let (mut terms, mut added, mut index) = (vec![], String::new(), name.map(quoted));
+    let (mut terms, mut added, mut is_folded, mut index) = (vec![], String::new(), false, name.map(quoted));
     for (position, collation) in key {
         let column = &table.columns[*position];
         let of = quoted(&column.name);
@@ -217,10 +217,14 @@ pub(crate) fn unique_ignoring_case(
                     "ADD COLUMN IF NOT EXISTS {folded} VARCHAR({room}) GENERATED ALWAYS AS ({}{of}{}) STORED INVISIBLE, ",
                     FOLD_MARIADB.0, FOLD_MARIADB.1
                 ));
-                index.get_or_insert_with(|| folded.clone());
                 terms.push(folded);
+                is_folded = true;
             }
         }
+    }
+    if is_folded && index.is_none() {
+        let names: Vec<&str> = key.iter().map(|(position, _)| table.columns[*position].name.as_str()).collect();
+        index = Some(quoted(&tr.index_name(&format!("{}_folded", names.join("_")))));
     }
     let (table, terms) = (quoted(&table.name), terms.join(", "));
     Ok(match (tr.postgres, index) {

@@ -6,6 +6,7 @@ use crate::parse::{LimitForm, limit_form};
 use crate::refuse::{R, no};
 use crate::rules::literals::{bare, literal_number, uncollated};
 use crate::rules::{Id, collations, columns, tagged};
+use crate::scope::{Found, columns_of};
 use crate::types::{Collation, Number, Strength, Ty, Val};
 
 pub(crate) fn order_term<'a>(
@@ -14,7 +15,11 @@ pub(crate) fn order_term<'a>(
     columns: &'a [ResultColumn<'a>],
     distinct: bool,
 ) -> R<()> {
-    let named = named(tr, &term.expr, columns)?;
+    let named = match named(tr, &term.expr, columns)? {
+        Some(Listed::Column(found)) => return order_by_column(tr, term, &found),
+        Some(Listed::Expr(i, expr)) => Some((i, expr)),
+        None => None,
+    };
     if let (Expr::Collate(_, collation), Some((_, expr))) = (bare(&term.expr), named) {
         return order_collated(tr, term, (expr, collation), distinct);
     }
@@ -57,20 +62,68 @@ pub(crate) fn order_term<'a>(
     ordered(tr, from, value, term)
 }
 
+/// What a result column is.
+enum Listed<'a> {
+    /// With its place in the select list.
+    Expr(usize, &'a Expr<'a>),
+    /// A column of `*`.
+    Column(Found),
+}
+
+/// The result column of this number. Each column of `*` counts.
+fn listed<'a>(tr: &Tr<'a>, number: i64, columns: &'a [ResultColumn<'a>]) -> Option<Listed<'a>> {
+    let mut left = usize::try_from(number.checked_sub(1)?).ok()?;
+    let scope = tr.known.scopes.len() - 1;
+    let all = |table: Option<&str>| columns_of(&tr.known.scopes[scope].sources, table);
+    for (i, column) in columns.iter().enumerate() {
+        let of_star = match column {
+            ResultColumn::Expr(expr, _) if left == 0 => return Some(Listed::Expr(i, expr)),
+            ResultColumn::Expr(..) => {
+                left -= 1;
+                continue;
+            }
+            ResultColumn::Star => all(None),
+            ResultColumn::TableStar(table) => all(Some(&plain(table.0))),
+        };
+        if let Some(&(source, column)) = of_star.get(left) {
+            return Some(Listed::Column(Found { scope, source, column }));
+        }
+        left -= of_star.len();
+    }
+    None
+}
+
+/// The expression of the result that a number in GROUP BY refers to.
+pub(crate) fn result_of<'a>(tr: &Tr<'a>, term: &Expr<'a>, columns: &'a [ResultColumn<'a>]) -> Option<&'a Expr<'a>> {
+    let Some(Number::Int(number)) = literal_number(term) else { return None };
+    match listed(tr, number, columns)? {
+        Listed::Expr(_, expr) => Some(expr),
+        Listed::Column(_) => None,
+    }
+}
+
 /// The result to which a term refers by its number or its name, also within COLLATE.
-fn named<'a>(tr: &Tr<'a>, term: &Expr<'a>, columns: &'a [ResultColumn<'a>]) -> R<Option<(usize, &'a Expr<'a>)>> {
+fn named<'a>(tr: &Tr<'a>, term: &Expr<'a>, columns: &'a [ResultColumn<'a>]) -> R<Option<Listed<'a>>> {
     let within = uncollated(term);
     match (literal_number(within), within) {
-        (Some(Number::Int(n)), _) => {
-            match usize::try_from(n.saturating_sub(1)).ok().and_then(|i| Some((i, columns.get(i)?))) {
-                Some((i, ResultColumn::Expr(expr, _))) => Ok(Some((i, expr))),
-                _ => no(Id::OrderBy, "ORDER", "ORDER BY a number that is not a column of the result"),
-            }
-        }
+        (Some(Number::Int(number)), _) => match listed(tr, number, columns) {
+            None => no(Id::OrderBy, "ORDER", "ORDER BY a number that is not a column of the result"),
+            found => Ok(found),
+        },
         (Some(_), _) => no(Id::OrderBy, "ORDER", "ORDER BY a real number"),
-        (None, Expr::Id(id)) => Ok(tr.known.alias(&plain(id.0))),
+        (None, Expr::Id(id)) => Ok(tr.known.alias(&plain(id.0)).map(|(i, expr)| Listed::Expr(i, expr))),
         (None, _) => Ok(None),
     }
+}
+
+/// A column of `*` by its number.
+fn order_by_column<'a>(tr: &mut Tr<'a>, term: &'a SortedColumn<'a>, found: &Found) -> R<()> {
+    if matches!(bare(&term.expr), Expr::Collate(..)) {
+        return no(Id::OrderBy, "COLLATE", "ORDER BY the number of a column of `*` with COLLATE; name the column");
+    }
+    let from = tr.at();
+    let value = columns::write_column(tr, found, true)?;
+    ordered(tr, from, value, term)
 }
 
 /// A result under another collation. Of several the outermost applies.

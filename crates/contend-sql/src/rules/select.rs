@@ -143,7 +143,7 @@ fn without_names<'a>(tr: &mut Tr<'a>, write: impl FnOnce(&mut Tr<'a>) -> R<()>) 
 /// Records the expressions that a query groups by.
 fn group_terms<'a>(tr: &mut Tr<'a>, terms: &'a [Expr<'a>], columns: &'a [ResultColumn<'a>]) -> R<()> {
     for term in terms {
-        let term = result_of(term, columns).unwrap_or(term);
+        let term = order::result_of(tr, term, columns).unwrap_or(term);
         let found = match bare(term) {
             Expr::Id(id) => tr.find(None, &plain(id.0))?,
             Expr::Qualified(table, column) => tr.find(Some(&plain(table.0)), &plain(column.0))?,
@@ -176,12 +176,16 @@ fn group_terms<'a>(tr: &mut Tr<'a>, terms: &'a [Expr<'a>], columns: &'a [ResultC
 const CONSTANT: &str = "(SELECT NULL)";
 
 fn group_term<'a>(tr: &mut Tr<'a>, term: &'a Expr<'a>, columns: &'a [ResultColumn<'a>]) -> R<()> {
-    let listed = result_of(term, columns);
+    let listed = order::result_of(tr, term, columns);
     let term = listed.unwrap_or(term);
     let is_collated = matches!(bare(term), Expr::Collate(..));
     let is_number = literal_number(if is_collated { uncollated(term) } else { term }).is_some();
     if is_number && (listed.is_none() || is_collated) || matches!(bare(term), Expr::Variable(_)) {
-        return no(Id::GroupBy, "GROUP", "grouping by a number that is not a column of the result, or by a parameter");
+        return no(
+            Id::GroupBy,
+            "GROUP",
+            "grouping by a number that no expression of the result has, or by a parameter",
+        );
     }
     let named = match bare(term) {
         Expr::Id(id) if tr.find(None, &plain(id.0))?.is_none() => tr.known.alias(&plain(id.0)).map(|(_, expr)| expr),
@@ -367,18 +371,6 @@ fn star(tr: &mut Tr, table: Option<&str>, distinct: bool, collect: bool, outputs
     Ok(())
 }
 
-/// The columns of `*` or `table.*`: number of the source, and of the column in it.
-fn columns_of(sources: &[Source], table: Option<&str>) -> Vec<(usize, usize)> {
-    let mut wanted = vec![];
-    for (i, source) in sources.iter().enumerate() {
-        if table.is_none_or(|t| source.name.eq_ignore_ascii_case(t)) {
-            let visible = |c: &usize| table.is_some() || !source.joined.contains(c);
-            wanted.extend((0..source.columns.all().len()).filter(visible).map(|c| (i, c)));
-        }
-    }
-    wanted
-}
-
 /// The argument of the only min() or max() in a select list, and whether it is max(). With a different one anywhere, SQLite
 /// takes the row of the last.
 fn only_extreme<'a>(
@@ -422,17 +414,6 @@ fn extremes<'a, 'b>(expr: &'b Expr<'a>, found: &mut Vec<&'b Expr<'a>>) {
             found.push(expr);
         }
         rest.extend(parts(expr));
-    }
-}
-
-/// The result column that a number in GROUP BY refers to.
-fn result_of<'a>(term: &Expr<'a>, columns: &'a [ResultColumn<'a>]) -> Option<&'a Expr<'a>> {
-    match literal_number(term) {
-        Some(Number::Int(n)) => match columns.get(usize::try_from(n.checked_sub(1)?).ok()?)? {
-            ResultColumn::Expr(expr, _) => Some(expr),
-            _ => None,
-        },
-        _ => None,
     }
 }
 

@@ -38,7 +38,7 @@ pub(crate) fn create_trigger<'a>(tr: &mut Tr<'a>, trigger: CreateTrigger<'a>) ->
     };
     let rows = [("new", new), ("old", old)].into_iter().filter(|(_, there)| *there);
     let sources = rows.map(|(name, _)| source(table, Some(name.into()))).collect();
-    tr.known.scopes.push(Scope { sources, several: true, ..Scope::default() });
+    tr.known.scopes.push(Scope { sources, several: true, of_trigger: true, ..Scope::default() });
     let (when, body) = trigger_parts(tr, &trigger, table, time)?;
     tr.known.scopes.pop();
     let made = made(&trigger, table, time, format!("{when}{body}"));

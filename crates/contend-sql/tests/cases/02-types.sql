@@ -453,6 +453,14 @@ INSERT INTO t VALUES ('eve', 'X', 2);
 INSERT INTO t VALUES ('eve', 'X', 3);
 SELECT a, b, n FROM t;
 
+--! case 30zm adversarial: Two keys that share a column that ignores case
+CREATE TABLE t (a TEXT, b TEXT, n TEXT COLLATE NOCASE, UNIQUE (a, n), UNIQUE (b, n));
+INSERT INTO t VALUES ('a', 'b', 'x'), ('A', 'B', 'x');
+INSERT INTO t VALUES ('a', 'c', 'X');
+INSERT INTO t VALUES ('c', 'b', 'X');
+INSERT INTO t VALUES ('c', 'c', 'X');
+SELECT a, b, n FROM t;
+
 --! case 30zl adversarial: A unique index that ignores case
 CREATE TABLE t (a TEXT COLLATE NOCASE, b TEXT);
 CREATE UNIQUE INDEX i ON t (a, b);

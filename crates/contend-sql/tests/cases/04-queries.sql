@@ -130,6 +130,35 @@ INSERT INTO t VALUES (1, 'x'), (1, 'x'), (2, 'y');
 --! ordered
 SELECT b, a, count(*) FROM t GROUP BY 2, 1 ORDER BY 2 DESC, 1;
 
+--! case 61g adversarial: ORDER BY the number of a column of all columns, and of what follows them
+CREATE TABLE t (a INTEGER, b TEXT, c TEXT COLLATE NOCASE);
+CREATE TABLE u (a INTEGER, d INTEGER);
+INSERT INTO t VALUES (1, 'z', 'b'), (2, 'y', 'A'), (3, 'x', 'c'), (4, NULL, 'D');
+INSERT INTO u VALUES (1, 10), (2, 30), (3, 20);
+--! ordered
+SELECT * FROM t ORDER BY 2 DESC;
+--! ordered
+SELECT * FROM t ORDER BY 3;
+--! ordered
+SELECT *, -a FROM t ORDER BY 2;
+--! ordered
+SELECT *, -a FROM t ORDER BY 4;
+--! ordered
+SELECT u.*, t.* FROM t JOIN u ON u.a = t.a ORDER BY 2;
+--! ordered
+SELECT b, u.* FROM t JOIN u USING (a) ORDER BY 3 DESC;
+--! ordered
+SELECT * FROM t JOIN u USING (a) ORDER BY 4;
+--! ordered
+SELECT * FROM t NATURAL JOIN u ORDER BY 2, 1;
+--! ordered
+SELECT DISTINCT * FROM u ORDER BY 2;
+
+--! case 61h adversarial unmatched: GROUP BY the number of a column of all columns
+CREATE TABLE t (a INTEGER PRIMARY KEY, b INTEGER);
+INSERT INTO t VALUES (1, 5), (2, 5), (3, 6);
+SELECT t.*, a / 2 FROM t GROUP BY 1;
+
 --! case 62a: DISTINCT and ORDER BY a column of the list
 CREATE TABLE t (a INTEGER, b INTEGER);
 INSERT INTO t VALUES (1, 1), (1, 1), (2, 1), (1, 2);
@@ -202,6 +231,21 @@ SELECT q.p <= q.p || '0', q.f <= q.f || 'x', max(q.p, q.p || 'É') FROM (SELECT 
 --! case 63e adversarial: VALUES of different kinds
 --! ordered
 SELECT column1 FROM (VALUES (1), ('a'), (NULL)) ORDER BY column1;
+
+--! case 63h adversarial unmatched=MariaDB: A query in FROM that uses a column of the query around it
+CREATE TABLE t (id INTEGER PRIMARY KEY);
+CREATE TABLE u (t INTEGER, n INTEGER);
+INSERT INTO t VALUES (1), (2), (3);
+INSERT INTO u VALUES (1, 5), (1, 6), (2, 7);
+SELECT id, (SELECT sum(n) FROM (SELECT n FROM u WHERE u.t = t.id)) FROM t;
+SELECT id FROM t WHERE EXISTS (WITH w AS (SELECT n FROM u WHERE u.t = t.id) SELECT 1 FROM w WHERE n > 6);
+
+--! case 63i adversarial: A query in FROM inside of one that uses columns of the query around it
+CREATE TABLE t (id INTEGER PRIMARY KEY);
+CREATE TABLE u (t INTEGER, n INTEGER);
+INSERT INTO t VALUES (1), (2), (3);
+INSERT INTO u VALUES (1, 5), (1, 6), (2, 7);
+SELECT id, (SELECT sum(n) FROM (SELECT n, u.t AS of FROM u) WHERE of = id) FROM t;
 
 --! case 64a: IN with an empty list
 CREATE TABLE t (a INTEGER);

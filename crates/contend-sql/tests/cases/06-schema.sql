@@ -257,6 +257,18 @@ INSERT INTO t (id) VALUES (1), (7);
 INSERT INTO t (id) VALUES (11);
 SELECT id, n FROM t;
 
+--! case 89h adversarial: Two conditions of one column, before what else it has
+CREATE TABLE t (id INTEGER PRIMARY KEY, a INTEGER CHECK (a > 0) NOT NULL CHECK (a < 10 OR a = 20) DEFAULT 5 UNIQUE,
+    b TEXT CHECK (b <> '') DEFAULT 'x', g INTEGER UNIQUE AS (a * 2) STORED);
+INSERT INTO t (a) VALUES (1), (20);
+INSERT INTO t (a) VALUES (0);
+INSERT INTO t (a) VALUES (10);
+INSERT INTO t (a) VALUES (1);
+INSERT INTO t (a) VALUES (NULL);
+INSERT INTO t (a, b) VALUES (2, '');
+INSERT INTO t (b) VALUES (NULL);
+SELECT a, b, g FROM t;
+
 --! case 90a: ADD COLUMN
 CREATE TABLE t (id INTEGER PRIMARY KEY);
 INSERT INTO t VALUES (1);

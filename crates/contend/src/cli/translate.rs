@@ -89,7 +89,7 @@ pub(super) fn translate(args: &TranslateArgs) -> Result<u8> {
     let options = Options { pack: args.pack, tagged: args.tagged, savepoints: args.savepoints, ..Options::to(target) };
     let refused = match contend_sql::translate_script(&sql, &catalogue, &options) {
         Ok(translation) => {
-            print(&as_text(&translation, args.explain))?;
+            print(&as_text(&translation, target, args.explain))?;
             if !args.explain {
                 crate::ui::tell(&warned(&translation));
                 if !translation.statements.is_empty() {
@@ -107,14 +107,23 @@ pub(super) fn translate(args: &TranslateArgs) -> Result<u8> {
     Ok(code)
 }
 
-/// The function pack for the server's own client. MariaDB's ends a statement at every semicolon, even in a body, unless
-/// another delimiter is set; it then sends everything at once.
+/// The function pack for the server's own client.
 fn functions(target: Target) -> String {
     let pack = contend_sql::function_pack(target);
     match target {
         Target::Postgres => pack.to_string(),
-        Target::MariaDb => format!("DELIMITER //\n{}\n//\nDELIMITER ;\n", pack.trim_end()),
+        Target::MariaDb => delimited(pack.trim_end()),
     }
+}
+
+/// Statements with bodies for MariaDB's own client, which ends a statement at every semicolon, even in a body, unless another
+/// delimiter is set; it then sends everything at once.
+fn delimited(sql: &str) -> String {
+    let mut delimiter = "//".to_string();
+    while sql.contains(&delimiter) {
+        delimiter.push('/');
+    }
+    format!("DELIMITER {delimiter}\n{sql}\n{delimiter}\nDELIMITER ;\n")
 }
 
 fn read(path: &Path) -> Result<String> {
@@ -203,10 +212,14 @@ fn explained(translation: &Translation) -> String {
     text
 }
 
-fn as_text(translation: &Translation, explain: bool) -> String {
+fn as_text(translation: &Translation, target: Target, explain: bool) -> String {
     let mut text = if explain { explained(translation) } else { String::new() };
     for statement in &translation.statements {
-        let _ = writeln!(text, "{};", statement.sql);
+        if target == Target::MariaDb && statement.sql.starts_with("CREATE TRIGGER ") {
+            text.push_str(&delimited(&statement.sql));
+        } else {
+            let _ = writeln!(text, "{};", statement.sql);
+        }
         if !statement.tagged.is_empty() {
             let columns: Vec<String> = statement.tagged.iter().map(|place| (place + 1).to_string()).collect();
             let _ = writeln!(text, "-- tagged: column {}", columns.join(", "));
@@ -254,7 +267,8 @@ mod tests {
 
     #[test]
     fn the_delimiter_does_not_occur_in_what_it_ends() {
-        assert!(!contend_sql::function_pack(Target::MariaDb).contains("//"));
+        assert_eq!(delimited("BEGIN a; END"), "DELIMITER //\nBEGIN a; END\n//\nDELIMITER ;\n");
+        assert_eq!(delimited("SELECT 'http://a';"), "DELIMITER ///\nSELECT 'http://a';\n///\nDELIMITER ;\n");
     }
 
     #[test]
