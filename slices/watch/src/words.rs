@@ -62,9 +62,11 @@ pub fn thread_or_connection(finding: &Finding, is_visible: bool, thread: String)
     if is_connections { format!("the connection of {thread}") } else { thread }
 }
 
-/// Whether a try for the lock lasted much longer than any hold: connections had it one after the other.
-fn is_in_turn(held_ns_max: u64, longest_ns: u64) -> bool {
-    held_ns_max > 0 && held_ns_max.saturating_mul(2) < longest_ns
+/// Whether a try for the lock lasted much longer than any hold, and its holders were seen: connections had it one after the
+/// other.
+fn is_in_turn(kind: &Kind) -> bool {
+    let Kind::TimeoutTooShort { holder: Some(_), held_ns_max, longest_ns, .. } = kind else { return false };
+    *held_ns_max > 0 && held_ns_max.saturating_mul(2) < *longest_ns
 }
 
 /// The title of a finding that is past.
@@ -95,7 +97,7 @@ fn title(finding: &Finding, who: &str, name: &dyn Fn(u32) -> String) -> String {
         }
         Kind::NoBusyTimeout { .. } => format!("{who} has no busy timeout: it fails as soon as the lock is taken."),
         Kind::RefusedAtOnce { .. } => format!("{who} is refused the lock and does not try again."),
-        Kind::TimeoutTooShort { held_ns_max, longest_ns, .. } if is_in_turn(*held_ns_max, *longest_ns) => {
+        kind if is_in_turn(kind) => {
             format!("{who} gives up before it gets the lock, which others have in turn.")
         }
         Kind::TimeoutTooShort { .. } => {
@@ -298,7 +300,7 @@ fn change(kind: &Kind) -> &'static str {
         Kind::RefusedAtOnce { .. } => {
             "If busy_timeout is 0: set it. If a transaction reads before it writes: begin it with BEGIN IMMEDIATE."
         }
-        Kind::TimeoutTooShort { held_ns_max, longest_ns, .. } if is_in_turn(*held_ns_max, *longest_ns) => {
+        kind if is_in_turn(kind) => {
             "Other connections had the lock in turn, and SQLite has no queue. Put several writes into one transaction, or send \
              all writes through one process."
         }

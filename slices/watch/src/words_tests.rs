@@ -79,14 +79,24 @@ fn waits_of_microseconds_are_no_news() {
 
 #[test]
 fn a_hold_that_was_not_measured_is_left_out() {
-    let said = |held_ns_max| {
-        let (gave_up, longest_ns) = (1, 1_000_000_000);
-        let kind =
-            Kind::TimeoutTooShort { gave_up, longest_ns, holder: None, holder_sql: None, holder_times: 1, held_ns_max };
-        let case = Case::of_process(kind);
-        let finding = Finding { database: 0, pid: 7, case, cost_ns: 0, seen_ns: None, further: None };
-        words(&finding, &|pid| pid.to_string(), &|tid| tid.to_string()).evidence
-    };
+    let said = |held_ns_max| gave_up_after_a_second(None, held_ns_max).evidence;
     assert!(said(2_000_000_000).contains("Another connection held the lock for up to 2.00 s."));
     assert!(!said(0).contains("held the lock for up to"), "{}", said(0));
+}
+
+#[test]
+fn others_have_the_lock_in_turn_if_they_were_seen() {
+    let says = |holder, held_ns_max| gave_up_after_a_second(holder, held_ns_max).title.contains("others have in turn");
+    assert!(says(Some(9), 400_000_000));
+    assert!(!says(Some(9), 900_000_000), "one hold lasted as long");
+    assert!(!says(None, 400_000_000), "the locking mode EXCLUSIVE, set before the watch: no holder was seen");
+}
+
+/// What is said of a process that gave up after a second, of which one hold of another lasted for this time.
+fn gave_up_after_a_second(holder: Option<u32>, held_ns_max: u64) -> Words {
+    let (gave_up, longest_ns) = (1, 1_000_000_000);
+    let kind = Kind::TimeoutTooShort { gave_up, longest_ns, holder, holder_sql: None, holder_times: 1, held_ns_max };
+    let case = Case::of_process(kind);
+    let finding = Finding { database: 0, pid: 7, case, cost_ns: 0, seen_ns: None, further: None };
+    words(&finding, &|pid| pid.to_string(), &|tid| tid.to_string())
 }
