@@ -30,11 +30,13 @@ pub fn units(trace: &Trace, shapes: &Shapes, left_out: &mut BTreeSet<String>) ->
     for transaction in &all {
         transaction.calls.iter().for_each(|&call| inside[call] = true);
         match transaction.end {
-            // A server rolls back when the connection ends, if it has answered the last statement.
-            End::Unfinished if !trace.is_of_server || trace.calls[last_of(transaction)].is_pending() => {
+            End::Unfinished if trace.calls[last_of(transaction)].is_pending() => {
                 left_out.insert(
                     "A transaction that had not ended was left out; its last statement may have committed.".into(),
                 );
+            }
+            End::Unfinished if !trace.is_of_server => {
+                left_out.insert("A transaction that had not ended was left out.".into());
             }
             // A statement refused because of a lock has no effect.
             End::Failed if transaction.is_busy => {}

@@ -174,6 +174,9 @@ pub fn write(dir: &Path, manifest: &Manifest, trace: Trace, wanted: Option<&Path
     let differ = fit(&mut workload, &found(&kinds, &drafts), &trial, &mut left_out)?;
     let mut absent = vec![];
     let servers = servers::of("capture", &workload, writer.unheld.get(), &mut absent)?;
+    if writer.unheld.get().is_none() && !absent.is_empty() {
+        absent.extend(servers::with_values(manifest));
+    }
     let longest = Longest::of(known, &kinds);
     let unmet = Unmet::of(known, kinds.iter().zip(drafts.iter().map(|draft| draft.may_find_none)));
     let errors = &LockErrors::of(known, &kinds, longest.as_ref(), (&timeouts, unmet));

@@ -1,5 +1,6 @@
 //! The servers that can carry out a workload: a study asks no others.
 
+use crate::manifest::{Manifest, Values};
 use crate::workload::unheld;
 use anyhow::Result;
 use contend::engine::ENGINES;
@@ -10,6 +11,17 @@ use contend::workload::{self, Dialect};
 pub struct Server {
     pub engine: &'static str,
     pub title: &'static str,
+}
+
+/// What may bring further servers into the study of a capture that has hashes.
+pub fn with_values(manifest: &Manifest) -> Option<String> {
+    let again = manifest.with_values();
+    (manifest.values == Values::Hash).then(|| {
+        format!(
+            "The capture has hashes, and a translation may need a value of the text, such as a label of json_object(). \
+             With values: {again}"
+        )
+    })
 }
 
 /// The servers on which a workload can run; `left_out` gets a sentence for each of the others. `unheld`: why they cannot hold what
