@@ -263,6 +263,7 @@ fn a_study_has_what_it_can_have_and_says_what_share_that_is() {
     assert!(is_why(&shown_of()), "{:?}", shown_of());
     let text = bench.contend(&["capture", "show", "taken"]).exits(0).out;
     assert!(text.contains("Servers that its study does not have") && text.contains(absent), "{text}");
+    assert!(text.contains("The capture has hashes") && text.contains("contend capture --values=full -- "), "{text}");
     let left_out = bench.contend(&["capture", "to-workload", "taken"]).exits(0).err;
     assert!(left_out.contains("because it only reads settings: PRAGMA page_count"), "{left_out}");
     assert!(left_out.contains("PostgreSQL is not in the study") && left_out.contains("untyped-columns"), "{left_out}");
