@@ -11,13 +11,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread;
 use std::time::{Duration, Instant};
 use support::engines::Engine;
-use support::generate::{Generated, Generator, schema};
+use support::generate::{Generated, Generator};
 use support::judge::Verdict;
 use support::kinds::Kinds;
 use support::mariadb::MariaDb;
 use support::pair::Pair;
 use support::postgresql::Postgres;
 use support::random::Random;
+use support::tables::schema;
 use support::values::Values;
 use support::{cases, servers};
 

@@ -5,12 +5,13 @@ mod support;
 use contend_sql::{Options, Target, session};
 use std::thread;
 use support::engines::Engine;
-use support::generate::{Generator, schema};
+use support::generate::Generator;
 use support::judge::Verdict;
 use support::mariadb::MariaDb;
 use support::pair::Pair;
 use support::postgresql::Postgres;
 use support::servers;
+use support::tables::schema;
 
 const SCHEMAS: u64 = 4;
 const STATEMENTS_PER_SCHEMA: usize = 150;

@@ -2,21 +2,8 @@
 //! fault of the translation. Plain statements use only what all three engines support.
 
 use super::random::Random;
+use super::tables::{Source, T, U};
 use super::value::Value;
-
-/// The tables of a schema. In every fourth one text column ignores case, in every eighth two do.
-pub fn schema(number: u64) -> [String; 3] {
-    let x = if number % 4 == 3 { " COLLATE NOCASE" } else { "" };
-    let s = if number % 8 == 7 { " COLLATE NOCASE" } else { "" };
-    [
-        format!(
-            "CREATE TABLE t (id INTEGER PRIMARY KEY, a INTEGER, b INTEGER NOT NULL, r REAL, x TEXT{x}, \
-             y TEXT NOT NULL, f BOOLEAN)"
-        ),
-        format!("CREATE TABLE u (id INTEGER PRIMARY KEY, t INTEGER, n INTEGER, s TEXT{s}, w REAL)"),
-        "CREATE INDEX u_t ON u (t)".to_string(),
-    ]
-}
 
 const TEXTS: [&str; 18] =
     ["", "a", "A", "ab", "Ab ", "b%", "é", "É", "x_y", "10", "-3", " z", "a\\b", "日本", "zz", "it''s", "B", "a "];
@@ -32,18 +19,6 @@ pub struct Generated {
     pub params: Vec<Value>,
     pub ordered: bool,
 }
-
-/// A table in FROM: its name there, and its columns by type.
-#[derive(Clone, Copy)]
-struct Source {
-    alias: &'static str,
-    integers: &'static [&'static str],
-    reals: &'static [&'static str],
-    texts: &'static [&'static str],
-}
-
-const T: Source = Source { alias: "t", integers: &["id", "a", "b", "f"], reals: &["r"], texts: &["x", "y"] };
-const U: Source = Source { alias: "u", integers: &["id", "t", "n"], reals: &["w"], texts: &["s"] };
 
 pub struct Generator {
     pub random: Random,
@@ -350,19 +325,35 @@ impl Generator {
 
     fn plain_select(&mut self) -> Generated {
         let (from, key) = self.from();
-        let list: Vec<String> = (0..=self.random.below(3)).map(|_| self.any(3)).collect();
+        let mut list: Vec<String> = (0..=self.random.below(3)).map(|_| self.any(3)).collect();
+        let mut columns = list.len();
+        if self.random.chance(20) {
+            let (star, width) = self.star();
+            list.insert(self.random.below(list.len() + 1), star);
+            columns += width;
+        }
         let condition = self.clause("WHERE", 70);
         let mut sql = format!("SELECT {} FROM {from}{condition}", list.join(", "));
         let ordered = self.random.chance(50);
         if ordered {
             let direction = *self.random.pick(&["", " DESC"]);
-            let by = self.order();
+            let is_number = !self.plain && self.random.chance(40);
+            let by = if is_number { (self.random.below(columns) + 1).to_string() } else { self.order() };
             sql += &format!(" ORDER BY {by}{direction}, {key}");
             if self.random.chance(50) {
                 sql += &format!(" LIMIT {} OFFSET {}", self.random.below(6), self.random.below(3));
             }
         }
         self.finish(sql, ordered)
+    }
+
+    /// All columns of the tables in the scope, or of the last one, and their number.
+    fn star(&mut self) -> (String, usize) {
+        let last = self.scope[self.scope.len() - 1];
+        match self.random.chance(50) {
+            true => ("*".to_string(), self.scope.iter().map(Source::width).sum()),
+            false => (format!("{}.*", last.alias), last.width()),
+        }
     }
 
     /// All columns of the row with the largest or smallest key: for another column several rows might qualify.
@@ -384,14 +375,15 @@ impl Generator {
         let group = if self.random.chance(50) { self.column(|s| s.integers) } else { self.column(|s| s.texts) };
         let list: Vec<String> = (0..=self.random.below(3)).map(|_| self.aggregate()).collect();
         let condition = self.clause("WHERE", 50);
-        let mut sql = format!("SELECT {group}, {} FROM {from}{condition} GROUP BY {group}", list.join(", "));
+        let by = if self.random.chance(20) { "1".to_string() } else { group.clone() };
+        let mut sql = format!("SELECT {group}, {} FROM {from}{condition} GROUP BY {by}", list.join(", "));
         if self.random.chance(40) {
             let count = format!(" HAVING count(*) > {}", self.random.below(3));
             sql += &if self.random.chance(50) { count } else { format!(" HAVING {group} IS NOT NULL") };
         }
         let ordered = self.random.chance(50);
         if ordered {
-            sql += &format!(" ORDER BY {group}");
+            sql += &format!(" ORDER BY {by}");
         }
         self.finish(sql, ordered)
     }

@@ -14,5 +14,6 @@ pub mod postgresql;
 pub mod random;
 pub mod servers;
 pub mod sqlite;
+pub mod tables;
 pub mod value;
 pub mod values;
