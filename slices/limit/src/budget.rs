@@ -37,6 +37,9 @@ pub fn words(ns: u64) -> String {
 #[derive(Debug, Clone, Copy)]
 pub struct Needs {
     pub contenders: u64,
+    /// Arms with a relaxed suspect.
+    pub relaxed: u64,
+    pub rounds: u32,
     /// Run-in and window of a trial.
     pub trial_ns: u64,
 }
@@ -59,6 +62,17 @@ pub fn too_short(total_ns: u64, searches: &[Needs]) -> Option<String> {
             words(of_all(&|needs| needs.contenders * FIRST_TRIALS))
         )
     })
+}
+
+/// How long searches without a budget take, as a sentence: `the searches take 12min or more; ...`.
+pub fn without(searches: &[Needs]) -> String {
+    let of = |needs: &Needs| {
+        let probes = needs.contenders as f64 * LATER_PROBES + needs.relaxed as f64 * ONLY_PROBES;
+        (probes * f64::from(needs.rounds) * needs.trial_ns as f64) as u64
+    };
+    let ns = searches.iter().map(of).fold(0, u64::saturating_add);
+    let what = if searches.len() == 1 { "the search takes" } else { "the searches take" };
+    format!("{what} {} or more; --budget TIME ends it earlier, and --quick takes {}", words(ns), words(QUICK_NS))
 }
 
 /// An arm with a relaxed suspect that could name the limit.
@@ -141,17 +155,29 @@ mod tests {
         Candidate { arm, of, search_ns: 13 }
     }
 
+    fn needs(contenders: u64, trial_ns: u64) -> Needs {
+        Needs { contenders, relaxed: 0, rounds: 3, trial_ns }
+    }
+
+    #[test]
+    fn without_a_budget_the_time_is_that_of_all_probes() {
+        let one = Needs { relaxed: 4, rounds: 6, ..needs(2, 2_000_000_000) };
+        let said = without(&[one]);
+        assert!(said.starts_with("the search takes 4min 24s or more; --budget TIME ends it earlier"), "{said}");
+        assert!(without(&[one, one]).starts_with("the searches take 8min 48s or more"));
+    }
+
     #[test]
     fn a_budget_that_holds_no_probe_is_refused_with_one_that_is_enough() {
         const MS: u64 = 1_000_000;
-        let one = [Needs { contenders: 1, trial_ns: 400 * MS }];
+        let one = [needs(1, 400 * MS)];
         let why = too_short(1, &one).expect("too short");
         for part in ["1ns is too short", "at least 800ms", "write 4s or more"] {
             assert!(why.contains(part), "{why}");
         }
         assert!(too_short(799 * MS, &one).is_some());
         assert_eq!((too_short(800 * MS, &one), too_short(u64::MAX, &one)), (None, None));
-        let parts = [Needs { contenders: 3, trial_ns: 100 * MS }, Needs { contenders: 2, trial_ns: 1500 * MS }];
+        let parts = [needs(3, 100 * MS), needs(2, 1500 * MS)];
         let why = too_short(5 * 1000 * MS, &parts).expect("each part has half of it");
         assert!(why.contains("at least 9s") && why.contains("write 48s or more"), "{why}");
         assert_eq!(too_short(9 * 1000 * MS, &parts), None);

@@ -122,9 +122,13 @@ fn limit(args: &LimitArgs) -> Result<u8> {
         saved.bounds = bounds.iter().map(|bound| bound.text.clone()).collect();
         searches.push((order, bounds, places, saved));
     }
-    if let (Some(_), Some(total_ns)) = (&args.budget, budget_ns) {
-        let needs: Vec<Needs> = searches.iter().map(|(order, _, _, saved)| needs(order, saved)).collect();
-        budget::too_short(total_ns, &needs).map_or(Ok(()), |why| Err(anyhow!("--budget: {why}")))?;
+    let needs: Vec<Needs> = searches.iter().map(|(order, _, _, saved)| needs(order, saved)).collect();
+    match budget_ns {
+        Some(total_ns) if args.budget.is_some() => {
+            budget::too_short(total_ns, &needs).map_or(Ok(()), |why| Err(anyhow!("--budget: {why}")))?;
+        }
+        None if !args.order.quiet => contend::tell!("{}", budget::without(&needs)),
+        _ => {}
     }
     make(&out)?;
     let stop = stop_on_signals()?;
@@ -155,7 +159,9 @@ fn budget_ns(args: &LimitArgs) -> Result<Option<u64>> {
 
 fn needs(order: &Order, saved: &Saved) -> Needs {
     let run_in_ns = order.whole.studies.iter().map(|study| study.load.run_in_ns).max().unwrap_or(0);
-    Needs { contenders: plain_arms(saved).count() as u64, trial_ns: saved.window_ns.saturating_add(run_in_ns) }
+    let contenders = plain_arms(saved).count() as u64;
+    let relaxed = saved.arms.len() as u64 - contenders;
+    Needs { contenders, relaxed, rounds: saved.rounds, trial_ns: saved.window_ns.saturating_add(run_in_ns) }
 }
 
 /// Each part of a study as its own search, in a directory with its name.
