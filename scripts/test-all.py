@@ -49,13 +49,18 @@ class Program:
         threads = str(int(THREADS.get(self.name, 1) * len(os.sched_getaffinity(0))))
         rust = {"CARGO_MANIFEST_DIR": str(self.directory), "RUST_TEST_THREADS": threads}
         environment = {**os.environ, **rust} if self.is_rust else None
-        done = subprocess.run(
+        process = subprocess.Popen(
             [*self.command, *further], cwd=self.directory, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT, text=True, errors="replace"
         )
-        self.output, self.failed = done.stdout, done.returncode != 0
-        result = f"FAILED with {done.returncode}" if self.failed else "ok"
-        print(f"== {self.name}: {result}, {time.monotonic() - began:.0f} s\n{self.output}", flush=True)
+        self.output = process.stdout.read()
+        # Which of its time is work, and which is waiting.
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        self.failed = process.returncode != 0
+        result = f"FAILED with {process.returncode}" if self.failed else "ok"
+        took, worked = time.monotonic() - began, usage.ru_utime + usage.ru_stime
+        print(f"== {self.name}: {result}, {took:.0f} s, {worked:.0f} s of a processor\n{self.output}", flush=True)
         return self
 
     def failures(self):
