@@ -55,6 +55,37 @@ fn an_address_is_enough() {
     bench.assert_nothing_left();
 }
 
+/// Python's server writes the head and the body of an answer by themselves.
+#[test]
+fn a_service_that_waits_for_delayed_acknowledgements_is_told_so() {
+    let bench = Bench::new();
+    let script = "import http.server\n\
+        class H(http.server.BaseHTTPRequestHandler):\n\
+        \x20   protocol_version = 'HTTP/1.1'\n\
+        \x20   def do_GET(self):\n\
+        \x20       self.send_response(200); self.send_header('Content-Length', '2'); self.end_headers(); self.wfile.write(b'{}')\n\
+        \x20   def setup(self): self.disable_nagle_algorithm = self.server.server_name == 'quick'; super().setup()\n\
+        \x20   def log_message(self, *a): pass\n\
+        s = [http.server.ThreadingHTTPServer(('127.0.0.1', 0), H) for _ in range(2)]\n\
+        s[1].server_name = 'quick'; print(s[0].server_port, s[1].server_port, flush=True)\n\
+        import threading\n\
+        threading.Thread(target=s[0].serve_forever, daemon=True).start(); s[1].serve_forever()\n";
+    let mut services = Command::new("python3");
+    let mut services = services.args(["-c", script]).stdout(Stdio::piped()).spawn().expect("python3");
+    let mut line = String::new();
+    BufReader::new(services.stdout.take().expect("piped")).read_line(&mut line).expect("a line");
+    let is_told = |port: &str, out: &str| {
+        let address = format!("http://127.0.0.1:{port}/");
+        bench.contend(&["http", &address, "--requests", "60", "--clients", "2", "--rounds", "1", "--out", out]);
+        let page = fs::read_to_string(bench.path(&format!("{out}/report.txt"))).expect("a report");
+        page.split_whitespace().collect::<Vec<_>>().join(" ").contains("a delayed acknowledgement of TCP, 40 ms")
+    };
+    let told: Vec<bool> = line.split_whitespace().map(|port| is_told(port, port)).collect();
+    services.kill().and_then(|()| services.wait()).expect("it ends");
+    assert_eq!(told, [true, false]);
+    bench.assert_nothing_left();
+}
+
 #[test]
 fn several_services_take_turns_and_are_judged() {
     let (bench, quick) = (Bench::new(), Service::start(|_| ok("{}")));
