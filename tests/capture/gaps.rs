@@ -33,6 +33,28 @@ fn statements_beyond_the_table_are_counted() {
     assert!(captured > 40_000 && captured + lost / 2 == 80_000, "{captured} and {lost}");
 }
 
+/// Tests of programs often begin with a new file of the same name.
+#[test]
+fn a_file_that_is_deleted_and_made_again_is_said() {
+    let bench = Bench::new();
+    let script = "import os, sqlite3, sys\n\
+        def use(name):\n\
+        \x20   db = sqlite3.connect(name)\n\
+        \x20   db.execute('CREATE TABLE IF NOT EXISTS t (x)')\n\
+        \x20   db.execute('INSERT INTO t VALUES (1)')\n\
+        \x20   db.commit(); db.close()\n\
+        for name in ('kept.db', 'gone.db', 'moved.db'): use(name)\n\
+        os.remove('gone.db'); use('gone.db')\n\
+        os.remove('gone.db'); use('gone.db')\n\
+        use('other.db'); use('moved.db'); os.rename('other.db', 'moved.db')\n\
+        for name in ('kept.db', 'gone.db', 'moved.db'): use(name)\n";
+    let said = capture(&bench, &[], &["python3", "-c", script]);
+    let gone = format!("{} was deleted or replaced 2 times while", bench.path("gone.db").display());
+    let moved = format!("{} was deleted or replaced 1 time while", bench.path("moved.db").display());
+    ends_with_gaps(&said, &[&gone, &moved]);
+    assert!(!said.err.contains("kept.db was deleted"), "{said:?}");
+}
+
 /// SQLite refuses to close a connection with statements, which other threads use meanwhile.
 #[test]
 fn a_connection_that_a_thread_fails_to_close_stays_one() {

@@ -85,8 +85,8 @@ fn is_one_file(trace: &Trace, database: &Database) -> bool {
     let writes = trace.calls.iter().filter(|call| !call.is_readonly && trace.is_on(call, &database.path));
     let written_ns = writes.map(|call| call.at_ns).min().unwrap_or(u64::MAX);
     // An empty file later than that is another one.
-    let is_one = database.content.is_some() == first.has_content
-        && of_file.iter().all(|one| one.has_content || (!first.has_content && one.opened_ns <= written_ns));
+    let is_one = database.content.is_some() == first.has_content()
+        && of_file.iter().all(|one| one.has_content() || (!first.has_content() && one.opened_ns <= written_ns));
     let other_ways = [note::BACKUP, note::DESERIALIZE, note::EXTENSION];
     is_one && !of_file.iter().any(|connection| other_ways.iter().any(|way| connection.notes.contains(way)))
 }

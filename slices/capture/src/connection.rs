@@ -23,8 +23,8 @@ pub struct Connection {
     pub process: u64,
     pub path: PathBuf,
     pub opened_ns: u64,
-    /// Whether the file existed and was not empty when it was opened.
-    pub has_content: bool,
+    /// Device and inode of the file when it was opened; `None` if it was empty or missing.
+    pub file: Option<(u64, u64)>,
     pub closed_ns: Option<u64>,
     pub rc: i32,
     pub version: String,
@@ -45,6 +45,11 @@ impl Connection {
     pub fn has_timeout(&mut self, ms: i64) {
         self.busy_timeout_ms = Some(ms);
         self.notes.remove(&note::BUSY_HANDLER);
+    }
+
+    /// Whether the file existed and was not empty when it was opened.
+    pub fn has_content(&self) -> bool {
+        self.file.is_some()
     }
 
     /// Whether SQLite or the program waits for a lock on it.

@@ -1,5 +1,6 @@
 //! Gaps of a trace, as sentences.
 
+use crate::made_again;
 use crate::manifest::Database;
 use crate::sql::{Token, as_written, tokens, without_quotes};
 use crate::stand_ins;
@@ -98,6 +99,7 @@ pub fn gaps(trace: &Trace, databases: &[Database]) -> Vec<String> {
     found.extend(stand_ins::missing(trace));
     found.extend(own_functions(trace, databases));
     found.extend(uncommitted(trace));
+    found.extend(made_again::missing(trace));
     found.extend(only_of_the_program(trace, true));
     found
 }

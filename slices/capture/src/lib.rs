@@ -30,6 +30,7 @@ mod keys;
 mod listening;
 mod literal;
 mod loops;
+mod made_again;
 mod manifest;
 mod mysql_text;
 mod of_server;

@@ -312,7 +312,7 @@ impl<'s> Session<'s> {
     fn forget_what_the_program_made(&mut self, trace: &Trace) {
         for (database, kept_ns) in self.manifest.databases.iter_mut().zip(&self.kept_ns) {
             let made = trace.connections.values().any(|connection| {
-                connection.path == database.path && !connection.has_content && connection.opened_ns < *kept_ns
+                connection.path == database.path && !connection.has_content() && connection.opened_ns < *kept_ns
             });
             let content = database.content.take_if(|_| made);
             if let Some(copy) = content.and_then(|content| content.copy) {
@@ -371,7 +371,7 @@ impl<'s> Session<'s> {
             let path = &connection.path;
             if !path.as_os_str().is_empty() && !self.manifest.databases.iter().any(|db| db.path == *path) {
                 let on = trace.connections.values().filter(|other| other.rc == 0 && other.path == *path);
-                if on.min_by_key(|other| other.opened_ns).is_some_and(|first| first.has_content) {
+                if on.min_by_key(|other| other.opened_ns).is_some_and(|first| first.has_content()) {
                     unknown.push(path.display().to_string());
                 }
                 self.manifest.databases.push(Database {

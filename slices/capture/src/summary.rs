@@ -272,7 +272,7 @@ impl<'m> Known<'m> {
         let on = self.trace.connections.values().filter(|connection| connection.path == database.path);
         // The content of a database that was there can be unknown, too.
         let was_there = database.was_there
-            || on.min_by_key(|connection| connection.opened_ns).is_some_and(|first| first.has_content);
+            || on.min_by_key(|connection| connection.opened_ns).is_some_and(|first| first.has_content());
         let made_by_the_program = database.content.is_none() && self.manifest.server.is_none() && !was_there;
         let of = |content: &Content, name: &str| content.tables.iter().find(|table| table.name == name).map(|t| t.rows);
         let before = |name: &str| match &database.content {

@@ -340,7 +340,7 @@ impl Reader<'_> {
             process: raw.who.process,
             path: PathBuf::from(OsString::from_vec(text[..end].to_vec())),
             opened_ns: self.manifest.clock.ns(raw.t()),
-            has_content: raw.u64(record::OPEN_INODE) != 0,
+            file: Some((raw.u64(record::OPEN_DEVICE), raw.u64(record::OPEN_INODE))).filter(|(_, inode)| *inode != 0),
             closed_ns: None,
             rc: raw.i32(record::OPEN_RC),
             version: library.cloned().unwrap_or_default(),
