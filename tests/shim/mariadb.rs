@@ -37,6 +37,25 @@ pub fn run(stage: &Stage, options: &[&str], file: &str, statements: &[&str]) -> 
     (out.lines().zip(statements).map(line).collect(), said)
 }
 
+/// The server names no table in this error.
+#[test]
+fn a_null_that_a_trigger_stores_is_named_by_its_own_table() {
+    for stage in Stage::both() {
+        let statements = [
+            "1 CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT, n TEXT NOT NULL)",
+            "1 CREATE TABLE log (id INTEGER PRIMARY KEY, what TEXT NOT NULL)",
+            "1 CREATE TRIGGER r AFTER INSERT ON t BEGIN INSERT INTO log (what) VALUES (new.a); END",
+            "1 INSERT INTO t (a, n) VALUES ('x', 'y')",
+            "1 INSERT INTO t (a, n) VALUES (NULL, 'y')",
+            "1 INSERT INTO t (a, n) VALUES ('x', NULL)",
+            "1 SELECT count(*) FROM t",
+        ];
+        let (lines, said) = run(&stage, &[], "a.db", &statements);
+        let failed = |of: &str| format!("SQLITE_CONSTRAINT_NOTNULL NOT NULL constraint failed: {of} False");
+        assert_eq!(lines[4..], [failed("log.what"), failed("t.n"), "[(1,)] False".to_string()], "{said}");
+    }
+}
+
 #[test]
 fn a_change_of_the_schema_never_commits_unseen() {
     let stage = Stage::mariadb();

@@ -430,6 +430,7 @@ impl State {
     pub fn fails(&mut self, front: &Front, trouble: &Trouble) -> Failed {
         let key = match trouble {
             Trouble::Server(said) if said.kind == Kind::Unique => self.key(said, front),
+            Trouble::Server(said) if said.kind == Kind::NotNull => self.filled_by_trigger(said, front),
             _ => None,
         };
         let failed = fault::failed(trouble, self.link.is_in_transaction(), key.as_ref());
@@ -438,6 +439,24 @@ impl State {
             self.left(front);
         }
         failed
+    }
+
+    /// The table whose column got NULL, where a trigger may have changed another one than the statement: MariaDB names none.
+    fn filled_by_trigger(&self, said: &Said, front: &Front) -> Option<Key> {
+        let (table, column) = (said.table.as_deref()?, said.column.as_deref()?);
+        if !self.library.dialect.commits_definitions() || !self.has_triggers_of(table) {
+            return None;
+        }
+        let sql = format!(
+            "SELECT m.name FROM main.sqlite_master AS m, pragma_table_info(m.name) AS c WHERE m.type = 'table' \
+             AND c.name = {} AND c.\"notnull\" ORDER BY m.name <> {}",
+            literal(column),
+            literal(table)
+        );
+        let mut tables = front.rows(&sql).ok()?.into_iter().flatten().map(Value::into_words);
+        let (first, is_only) = (tables.next()?, tables.next().is_none());
+        let table = if is_only || first.eq_ignore_ascii_case(table) { first } else { String::new() };
+        Some(Key { table, ..Key::default() })
     }
 
     /// The unique key that an index on the server implements.

@@ -71,8 +71,9 @@ fn of_server(said: &Said, in_transaction: bool, key: Option<&Key>) -> Failed {
     match said.kind {
         Kind::Unique => unique(said, key),
         Kind::NotNull => {
-            let column = said.column.clone().unwrap_or_default();
-            Failed::new(CONSTRAINT_NOTNULL, format!("NOT NULL constraint failed: {table}.{column}"))
+            let (table, column) = (key.map_or(table, |key| key.table.clone()), said.column.clone().unwrap_or_default());
+            let column = if table.is_empty() { column } else { format!("{table}.{column}") };
+            Failed::new(CONSTRAINT_NOTNULL, format!("NOT NULL constraint failed: {column}"))
         }
         Kind::Check => {
             let name = said.constraint.clone().unwrap_or(table);
