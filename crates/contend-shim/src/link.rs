@@ -131,10 +131,6 @@ impl Link {
         self.is_session_set = false;
     }
 
-    pub fn waits_ms(&self) -> i32 {
-        self.timeout_ms
-    }
-
     pub fn is_in_transaction(&self) -> bool {
         self.transaction.is_some()
     }

@@ -189,12 +189,10 @@ fn show(args: &ShowArgs) -> Result<u8> {
     summary.findings = findings(&known);
     summary.keys = keys(&known);
     // It may have been edited since the capture.
-    if let Ok(workload) = fs::read_to_string(args.dir.join("workload.toml")) {
-        match servers::of("capture", &workload, None, &mut summary.not_in_study) {
-            Ok(_) if summary.not_in_study.is_empty() => {}
-            Ok(_) => summary.not_in_study.extend(servers::with_values(&manifest)),
-            Err(why) => summary.not_in_study.push(format!("{why:#}")),
-        }
+    if let Ok(workload) = fs::read_to_string(args.dir.join("workload.toml"))
+        && let Err(why) = servers::of_capture(&manifest, &workload, None, &mut summary.not_in_study)
+    {
+        summary.not_in_study.push(format!("{why:#}"));
     }
     let document = show::document(&summary, args.sort);
     if args.json {

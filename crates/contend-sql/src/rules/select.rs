@@ -6,8 +6,8 @@ use crate::parse::tree::{Distinctness, Expr, FromClause, OneSelect, ResultColumn
 use crate::refuse::{R, no};
 use crate::rules::literals::{bare, literal_number, parts, uncollated};
 use crate::rules::{Id, collations, columns, distinct, from, order, tagged, windows};
-use crate::scope::{Found, Grouping, HIDDEN, Source, as_name, is_rowid};
-use crate::types::{Collation, Number, Ty, Val};
+use crate::scope::{Found, Grouping, HIDDEN, as_name, columns_of, is_rowid};
+use crate::types::{Collation, Ty, Val};
 
 pub(crate) fn select<'a>(
     tr: &mut Tr<'a>,

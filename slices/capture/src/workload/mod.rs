@@ -173,10 +173,7 @@ pub fn write(dir: &Path, manifest: &Manifest, trace: Trace, wanted: Option<&Path
     left_out.extend(drafts.iter().flat_map(|draft| draft.left_out.iter().cloned()));
     let differ = fit(&mut workload, &found(&kinds, &drafts), &trial, &mut left_out)?;
     let mut absent = vec![];
-    let servers = servers::of("capture", &workload, writer.unheld.get(), &mut absent)?;
-    if writer.unheld.get().is_none() && !absent.is_empty() {
-        absent.extend(servers::with_values(manifest));
-    }
+    let servers = servers::of_capture(manifest, &workload, writer.unheld.get(), &mut absent)?;
     let longest = Longest::of(known, &kinds);
     let unmet = Unmet::of(known, kinds.iter().zip(drafts.iter().map(|draft| draft.may_find_none)));
     let errors = &LockErrors::of(known, &kinds, longest.as_ref(), (&timeouts, unmet));

@@ -13,15 +13,25 @@ pub struct Server {
     pub title: &'static str,
 }
 
-/// What may bring further servers into the study of a capture that has hashes.
-pub fn with_values(manifest: &Manifest) -> Option<String> {
-    let again = manifest.with_values();
-    (manifest.values == Values::Hash).then(|| {
-        format!(
+/// The servers for the workload of a capture. If one is left out of a capture that has hashes, a sentence says how to get their values.
+///
+/// # Errors
+/// The text is no workload.
+pub fn of_capture(
+    manifest: &Manifest,
+    workload: &str,
+    unheld: Option<&String>,
+    left_out: &mut Vec<String>,
+) -> Result<Vec<Server>> {
+    let found = of("capture", workload, unheld, left_out)?;
+    if manifest.values == Values::Hash && unheld.is_none() && !left_out.is_empty() {
+        left_out.push(format!(
             "The capture has hashes, and a translation may need a value of the text, such as a label of json_object(). \
-             With values: {again}"
-        )
-    })
+             With values: {}",
+            manifest.with_values()
+        ));
+    }
+    Ok(found)
 }
 
 /// The servers on which a workload can run; `left_out` gets a sentence for each of the others. `unheld`: why they cannot hold what
