@@ -260,13 +260,13 @@ SELECT id, n FROM t;
 --! case 89h adversarial: Two conditions of one column, before what else it has
 CREATE TABLE t (id INTEGER PRIMARY KEY, a INTEGER CHECK (a > 0) NOT NULL CHECK (a < 10 OR a = 20) DEFAULT 5 UNIQUE,
     b TEXT CHECK (b <> '') DEFAULT 'x', g INTEGER UNIQUE AS (a * 2) STORED);
-INSERT INTO t (a) VALUES (1), (20);
-INSERT INTO t (a) VALUES (0);
-INSERT INTO t (a) VALUES (10);
-INSERT INTO t (a) VALUES (1);
-INSERT INTO t (a) VALUES (NULL);
-INSERT INTO t (a, b) VALUES (2, '');
-INSERT INTO t (b) VALUES (NULL);
+INSERT INTO t (id, a) VALUES (1, 1), (2, 20);
+INSERT INTO t (id, a) VALUES (3, 0);
+INSERT INTO t (id, a) VALUES (3, 10);
+INSERT INTO t (id, a) VALUES (3, 1);
+INSERT INTO t (id, a) VALUES (3, NULL);
+INSERT INTO t (id, a, b) VALUES (3, 2, '');
+INSERT INTO t (id, b) VALUES (4, NULL);
 SELECT a, b, g FROM t;
 
 --! case 90a: ADD COLUMN
