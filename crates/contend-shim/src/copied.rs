@@ -1,6 +1,7 @@
 //! Statements that the server cannot execute: SQLite executes them in the front, over a copy of the rows of their tables,
 //! which is removed again. Rows that are deleted there are then deleted on the server.
 
+use crate::again::Again;
 use crate::c::front::{Failed, Front};
 use crate::c::{ERROR, LOCKED};
 use crate::connection::{Connection, State};
@@ -14,8 +15,6 @@ use std::collections::BTreeSet;
 const ROWS_MAX: usize = 100_000;
 /// Most rows that one DELETE of the server names.
 const ROWIDS_MAX: usize = 1_000;
-/// Most repetitions because another connection changed the schema.
-pub const OUTDATED_MAX: u32 = 20;
 
 /// A statement that the server cannot execute.
 pub struct Asked<'a> {
@@ -132,7 +131,8 @@ fn target(connection: &Connection, note: &Note) -> Result<Option<String>, Failed
 /// The rows of the tables that a statement reads, and what it does.
 fn copied(connection: &Connection, asked: &Asked<'_>) -> Result<(Vec<Copy>, Note), Stopped> {
     let front = &connection.front;
-    for _ in 0..OUTDATED_MAX {
+    let mut again = Again::within(connection.state().link.definition_waits_ms());
+    while again.tries() {
         let mut state = connection.state();
         state.check_copies()?;
         (asked.ready)(&mut state)?;

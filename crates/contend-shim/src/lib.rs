@@ -20,6 +20,7 @@
 #![cfg_attr(test, allow(dead_code))]
 
 #[allow(unsafe_code)]
+mod again;
 mod c;
 mod config;
 mod connection;

@@ -1,9 +1,10 @@
 //! A statement of the program: classified when it is prepared, executed by steps.
 
+use crate::again::Again;
 use crate::c::front::{Failed, Own};
-use crate::c::{BUSY, DONE, ERROR, INTERRUPT, OK, READONLY, ROW};
+use crate::c::{DONE, ERROR, INTERRUPT, OK, READONLY, ROW};
 use crate::connection::{Connection, State};
-use crate::copied::{Asked, OUTDATED_MAX, Stopped};
+use crate::copied::{Asked, Stopped};
 use crate::does::{Does, does};
 use crate::journal::Spent;
 use crate::note::Note;
@@ -14,7 +15,7 @@ use std::collections::VecDeque;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 const UNFIT: &str = "a bound value has a type that its parameter does not take";
 
@@ -268,8 +269,8 @@ impl Statement {
     /// for a lock.
     fn define(&self, state: &mut State, native: &Native<'_>) -> Result<(), Failed> {
         let Connection { front, counts, .. } = &*self.connection;
-        let until = Instant::now() + Duration::from_millis(state.link.definition_waits_ms().unsigned_abs().into());
-        loop {
+        let mut again = Again::within(state.link.definition_waits_ms());
+        while again.tries() {
             state.refresh(front)?;
             if let Some(objection) = self.connection.objection(state, &self.sql, &Note::default()) {
                 return Err(journal::refused(&self.sql, &objection.into_reason()));
@@ -280,10 +281,8 @@ impl Statement {
             if state.define(front, &self.sql, is_read, native.step)? {
                 return Ok(());
             }
-            if Instant::now() >= until {
-                return Err(Failed::new(BUSY, "database is locked"));
-            }
         }
+        Err(Failed::outdated())
     }
 
     fn may_write(&self) -> Result<(), Failed> {
@@ -384,7 +383,8 @@ impl Statement {
     /// Executes it on the server. If another connection changed the schema, it is translated again.
     fn on_server(&self, state: &mut State, values: &[Value], native: &Native<'_>) -> Result<Executed, Stopped> {
         let connection = &self.connection;
-        for _ in 0..OUTDATED_MAX {
+        let mut again = Again::within(state.link.definition_waits_ms());
+        while again.tries() {
             self.ready(state, native)?;
             self.check_actions(state)?;
             self.check_triggers(state)?;

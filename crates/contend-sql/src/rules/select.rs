@@ -332,7 +332,9 @@ fn star(tr: &mut Tr, table: Option<&str>, distinct: bool, collect: bool, outputs
     if table.is_none() && sources.iter().any(|s| s.mixed || s.right) {
         return no(Id::FullJoin, "*", "in this join the shared column is a mix of both tables; name the columns");
     }
-    let spelled = sources.iter().any(|s| s.spelled || s.columns.hides_one());
+    // MariaDB takes `*` only at the beginning.
+    let is_later = !tr.postgres && table.is_none() && tr.out.sql.ends_with(", ");
+    let spelled = is_later || sources.iter().any(|s| s.spelled || s.columns.hides_one());
     if joined && table.is_none() {
         tr.fire(Id::Star);
     }

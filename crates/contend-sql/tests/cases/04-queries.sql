@@ -144,6 +144,8 @@ SELECT *, -a FROM t ORDER BY 2;
 --! ordered
 SELECT *, -a FROM t ORDER BY 4;
 --! ordered
+SELECT -a, *, length(b) FROM t ORDER BY 1;
+--! ordered
 SELECT u.*, t.* FROM t JOIN u ON u.a = t.a ORDER BY 2;
 --! ordered
 SELECT b, u.* FROM t JOIN u USING (a) ORDER BY 3 DESC;
