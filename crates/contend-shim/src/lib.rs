@@ -19,8 +19,8 @@
 // Used by the functions with SQLite's names, which tests do not define.
 #![cfg_attr(test, allow(dead_code))]
 
-#[allow(unsafe_code)]
 mod again;
+#[allow(unsafe_code)]
 mod c;
 mod config;
 mod connection;
