@@ -57,6 +57,16 @@ fn a_service_at_an_address_is_searched() {
     // 200/s at most; a short window sees a part of the queue, and a busy machine is slower.
     assert!((40.0..230.0).contains(&found), "{found}\n{}", said.out);
     assert!(said.out.contains("keeps its state from probe to probe"), "{}", said.out);
+    assert!(
+        said.err.contains("the search takes ") && said.err.contains("--budget TIME ends it earlier"),
+        "{}",
+        said.err
+    );
+    assert!(
+        !said.err.contains("loading data") && !said.err.contains("sync"),
+        "a service has no data here: {}",
+        said.err
+    );
     let said = bench.contend(&["limit", &url, "--scale", "2", "--out", "none"]).exits(2);
     assert!(said.err.contains("--scale changes nothing for a service"), "{}", said.err);
     bench.assert_nothing_left();

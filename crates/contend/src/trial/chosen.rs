@@ -71,7 +71,13 @@ fn begin(
     site.attach(order.attached.as_ref());
     let mut admin = site.admin(cancelled)?;
     attached::try_out(site.attached.as_ref(), study.contenders.iter(), &mut admin)?;
-    tell(Note::Phase("measuring what a sync costs on this disk"));
+    // A service has no data here.
+    let phase = |what| {
+        if !study.is_of_service() {
+            tell(Note::Phase(what))
+        }
+    };
+    phase("measuring what a sync costs on this disk");
     let disk = disk::measure(&site.scratch)?;
     let begun = prepared(study, source, &order.command, &disk)?;
     let scenario = order.scenarios.first().and_then(Option::as_ref);
@@ -83,7 +89,7 @@ fn begin(
     };
     let mut bases = Bases::default();
     for (condition, workload) in study.conditions.iter().zip(&workloads) {
-        tell(Note::Phase("loading data"));
+        phase("loading data");
         for contender in one_per_engine(study) {
             bases.of(&site, workload, contender, &study.load.under(&condition.axes), &mut admin)?;
         }
