@@ -191,7 +191,12 @@ fn carries(saved: &Saved, found: &Estimate) -> String {
             let misses = misses.map_or(String::new(), |words| format!(" {words}."));
             return format!("The search for {name} was not finished: {why}. {bracket}.{misses}{processors}");
         }
-        return format!("No {} was found for {name}: {why}.{}{processors}", of.kind(), closed_loop(saved, found.arm));
+        let some = some_rounds(saved, &of, found);
+        return format!(
+            "No {} was found for {name}: {why}.{some}{}{processors}",
+            of.kind(),
+            closed_loop(saved, found.arm)
+        );
     };
     let most = if !of.is_rate() && value >= MOST { "at least " } else { "" };
     let interval = match found.interval {
@@ -211,6 +216,17 @@ fn carries(saved: &Saved, found: &Estimate) -> String {
     // A service may be elsewhere.
     let place = if saved.service { "" } else { " on this machine" };
     format!("{name} carries {most}{}{interval}{}{place}.{stopped}", of.words(value), within(saved))
+}
+
+/// What fewer than half of the rounds found: ` Only 1 of 3 rounds found one: 34.7/s.`
+fn some_rounds(saved: &Saved, of: &Of, found: &Estimate) -> String {
+    let values: Vec<f64> = saved.values(found.arm).into_iter().map(|(_, value)| value).collect();
+    let (low, high) = values.iter().fold((f64::MAX, 0.0_f64), |(low, high), value| (low.min(*value), high.max(*value)));
+    let what = if low < high { from_to(of, [low, high]) } else { of.words(low) };
+    match values.len() {
+        0 => String::new(),
+        count => format!(" Only {count} of {} found one: {what}.", counted(found.searched, "round")),
+    }
 }
 
 /// What a search that was stopped knows before its first rate: ` In a closed loop it carried 1,380/s.`

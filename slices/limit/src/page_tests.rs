@@ -182,6 +182,16 @@ fn a_search_of_a_service_that_did_not_finish_its_first_round_says_what_its_proce
 }
 
 #[test]
+fn rounds_that_found_one_are_said_where_most_found_none() {
+    let of = |values: &[Option<f64>]| answer(&saved(vec![arm("SQLite", "durable")], &[values]));
+    let one = of(&[Some(34.7), None, None]);
+    assert!(one.contains("No rate was found for SQLite: none found. Only 1 of 3 rounds found one: 34.7/s."), "{one}");
+    let two = of(&[Some(34.7), None, None, Some(40.0)]);
+    assert!(two.contains("Only 2 of 4 rounds found one: 34.7/s to 40.0/s."), "{two}");
+    assert!(!of(&[None, None]).contains("Only"), "none did");
+}
+
+#[test]
 fn too_few_rounds_for_an_interval_show_what_they_found() {
     let text = answer(&saved(vec![arm("SQLite", "durable")], &[&[Some(133.0), Some(185.0)]]));
     assert!(text.contains("(median of 2 rounds, 133/s to 185/s: too few for an interval)"), "{text}");
