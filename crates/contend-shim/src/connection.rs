@@ -4,6 +4,7 @@ mod change;
 mod define;
 mod opening;
 
+use crate::again::Again;
 use crate::c::front::{Counts, Failed, Front};
 use crate::c::interrupt::Interrupts;
 use crate::c::{CANTOPEN, ERROR, IOERR, LOCKED, MISUSE};
@@ -215,9 +216,16 @@ impl State {
         let mut answers = self.ask(front, ask_all.clone())?;
         let mut version = schema::version(&answers[0].rows);
         let mut is_completed = false;
-        if version.is_none() && self.library.dialect.commits_definitions() && !self.link.has_sent() {
-            is_completed = self.changing().complete().map_err(|trouble| self.fails(front, &trouble))?;
-            answers = self.ask(front, ask_all)?;
+        let mut again = Again::within(self.link.definition_waits_ms());
+        // Another process may begin the next change before this one has read what the last one left.
+        while version.is_none() && self.library.dialect.commits_definitions() && !self.link.has_sent() {
+            let completed = self.changing().complete().map_err(|trouble| self.fails(front, &trouble))?;
+            let Some(is_one) = completed else { break };
+            if !again.tries() {
+                return Err(Failed::outdated());
+            }
+            is_completed |= is_one;
+            answers = self.ask(front, ask_all.clone())?;
             version = schema::version(&answers[0].rows);
         }
         if version.is_none() {
@@ -430,7 +438,9 @@ impl State {
     pub fn fails(&mut self, front: &Front, trouble: &Trouble) -> Failed {
         let key = match trouble {
             Trouble::Server(said) if said.kind == Kind::Unique => self.key(said, front),
-            Trouble::Server(said) if said.kind == Kind::NotNull => self.filled_by_trigger(said, front),
+            Trouble::Server(said) if said.kind == Kind::NotNull && self.may_be_of_trigger(said) => {
+                fault::null_column(said, front)
+            }
             _ => None,
         };
         let failed = fault::failed(trouble, self.link.is_in_transaction(), key.as_ref());
@@ -441,22 +451,10 @@ impl State {
         failed
     }
 
-    /// The table whose column got NULL, where a trigger may have changed another one than the statement: MariaDB names none.
-    fn filled_by_trigger(&self, said: &Said, front: &Front) -> Option<Key> {
-        let (table, column) = (said.table.as_deref()?, said.column.as_deref()?);
-        if !self.library.dialect.commits_definitions() || !self.has_triggers_of(table) {
-            return None;
-        }
-        let sql = format!(
-            "SELECT m.name FROM main.sqlite_master AS m, pragma_table_info(m.name) AS c WHERE m.type = 'table' \
-             AND c.name = {} AND c.\"notnull\" ORDER BY m.name <> {}",
-            literal(column),
-            literal(table)
-        );
-        let mut tables = front.rows(&sql).ok()?.into_iter().flatten().map(Value::into_words);
-        let (first, is_only) = (tables.next()?, tables.next().is_none());
-        let table = if is_only || first.eq_ignore_ascii_case(table) { first } else { String::new() };
-        Some(Key { table, ..Key::default() })
+    /// Whether a trigger may have changed another table than the statement, and the server names none.
+    fn may_be_of_trigger(&self, said: &Said) -> bool {
+        let has_triggers = |table: &str| self.has_triggers_of(table);
+        self.library.dialect.commits_definitions() && said.table.as_deref().is_some_and(has_triggers)
     }
 
     /// The unique key that an index on the server implements.

@@ -1,9 +1,10 @@
 //! Converts errors of the server to errors of SQLite.
 
-use crate::c::front::Failed;
+use crate::c::front::{Failed, Front};
 use crate::c::{ABORT, BUSY, CONSTRAINT, ERROR, INTERRUPT, IOERR, TOOBIG};
 use crate::server::{Kind, Said, Trouble};
 use crate::value::Value;
+use contend_wire::kept::literal;
 
 const fn extended(code: i32, kind: i32) -> i32 {
     code | kind << 8
@@ -55,6 +56,21 @@ impl Key {
         }
         Some(key)
     }
+}
+
+/// The table whose column got NULL: that of the statement, or the only one with such a column; without a name if there are several.
+pub fn null_column(said: &Said, front: &Front) -> Option<Key> {
+    let (table, column) = (said.table.as_deref()?, said.column.as_deref()?);
+    let sql = format!(
+        "SELECT m.name FROM main.sqlite_master AS m, pragma_table_info(m.name) AS c WHERE m.type = 'table' \
+         AND c.name = {} AND c.\"notnull\" ORDER BY m.name <> {}",
+        literal(column),
+        literal(table)
+    );
+    let mut tables = front.rows(&sql).ok()?.into_iter().flatten().map(Value::into_words);
+    let (first, is_only) = (tables.next()?, tables.next().is_none());
+    let table = if is_only || first.eq_ignore_ascii_case(table) { first } else { String::new() };
+    Some(Key { table, ..Key::default() })
 }
 
 /// The error for the program. `in_transaction`: it had executed BEGIN.

@@ -104,19 +104,21 @@ impl Change<'_> {
         finished
     }
 
-    /// Completes the change of a process that ended, or waits for one that has not. Returns whether there was one to complete.
+    /// Completes the change of a process that ended, or waits for one that has not. Returns whether there was one to complete;
+    /// `None` if the schema is gone.
     ///
     /// # Errors
     /// It still works after the busy timeout, or the server refuses a step of the change.
-    pub fn complete(&mut self) -> Result<bool, Trouble> {
-        let mut is_completed = false;
+    pub fn complete(&mut self) -> Result<Option<bool>, Trouble> {
+        let mut is_completed = None;
         self.under_lock(|change| {
             let sql = format!(
                 "SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = {} \
-                 AND TABLE_NAME REGEXP '^{PREFIX}changing[0-9]+$'",
+                 AND TABLE_NAME REGEXP '^{PREFIX}(changing|v)[0-9]+$'",
                 literal(change.name)
             );
             let found = first(change.outside(vec![sql])?);
+            is_completed = found.is_some().then_some(false);
             let Some(version) = found.and_then(|name| name.strip_prefix(&format!("{PREFIX}changing"))?.parse().ok())
             else {
                 return Ok(());
@@ -135,7 +137,7 @@ impl Change<'_> {
                     done => drop(done?),
                 }
             }
-            is_completed = true;
+            is_completed = Some(true);
             change.finish(version, &split(rows))
         })?;
         Ok(is_completed)
