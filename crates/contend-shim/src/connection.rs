@@ -407,9 +407,11 @@ impl State {
         self.unknown_rowid = Some((reason, front.last_insert_rowid()));
     }
 
-    /// Queries about the schema. They begin no transaction of the server that a change of the schema would have to commit.
+    /// Queries about the schema. They begin no transaction of the server: a change of the schema would have to commit it, and its
+    /// snapshot would keep the schema that it saw.
     fn ask(&mut self, front: &Front, messages: Vec<Message>) -> Result<Vec<Reply>, Failed> {
-        if self.library.dialect.commits_definitions() && !self.link.has_sent() {
+        let is_queued = self.link.is_in_transaction() || self.library.dialect.commits_definitions();
+        if is_queued && !self.link.has_sent() {
             return self.link.outside(messages).map_err(|trouble| self.fails(front, &trouble));
         }
         self.perform(front, messages)
