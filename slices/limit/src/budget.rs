@@ -72,7 +72,8 @@ pub fn without(searches: &[Needs]) -> String {
     };
     let ns = searches.iter().map(of).fold(0, u64::saturating_add);
     let what = if searches.len() == 1 { "the search takes" } else { "the searches take" };
-    format!("{what} {} or more; --budget TIME ends it earlier, and --quick takes {}", words(ns), words(QUICK_NS))
+    let quick = if ns > QUICK_NS { format!(", and --quick takes {}", words(QUICK_NS)) } else { String::new() };
+    format!("{what} {} or more; --budget TIME ends it earlier{quick}", words(ns))
 }
 
 /// An arm with a relaxed suspect that could name the limit.
@@ -164,7 +165,11 @@ mod tests {
         let one = Needs { relaxed: 4, rounds: 6, ..needs(2, 2_000_000_000) };
         let said = without(&[one]);
         assert!(said.starts_with("the search takes 4min 24s or more; --budget TIME ends it earlier"), "{said}");
-        assert!(without(&[one, one]).starts_with("the searches take 8min 48s or more"));
+        let both = without(&[one, one]);
+        assert!(
+            both.starts_with("the searches take 8min 48s or more") && both.ends_with("and --quick takes 5min"),
+            "{both}"
+        );
     }
 
     #[test]
