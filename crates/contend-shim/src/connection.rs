@@ -422,7 +422,7 @@ impl State {
         self.link.perform(messages).map_err(|trouble| self.fails(front, &trouble))
     }
 
-    /// Executes a plan. `Ok(None)`: another connection changed the schema.
+    /// Executes a plan. `Ok(None)`: another connection changed the schema, which was read again.
     ///
     /// # Errors
     /// The server's error, as SQLite's.
@@ -430,7 +430,7 @@ impl State {
         self.tally.server += 1;
         match self.link.perform(messages) {
             Ok(answers) => Ok(Some(answers)),
-            Err(trouble) if trouble.kind() == Some(Kind::Outdated) => Ok(None),
+            Err(trouble) if trouble.kind() == Some(Kind::Outdated) => self.follow_schema(front).map(|()| None),
             Err(trouble) if trouble.kind() == Some(Kind::Missing) && self.refresh(front)? => Ok(None),
             Err(trouble) => Err(self.fails(front, &trouble)),
         }

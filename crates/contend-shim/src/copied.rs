@@ -142,9 +142,8 @@ fn copied(connection: &Connection, asked: &Asked<'_>) -> Result<(Vec<Copy>, Note
         drop(prepared?);
         note.locate(front, asked.sql)?;
         let tables = reads(&state, front, &note)?;
-        match read(&mut state, front, &tables)? {
-            Some(copies) => return Ok((copies, note)),
-            None => state.read(front)?,
+        if let Some(copies) = read(&mut state, front, &tables)? {
+            return Ok((copies, note));
         }
     }
     Err(Failed::outdated().into())

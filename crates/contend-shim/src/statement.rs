@@ -270,8 +270,8 @@ impl Statement {
     fn define(&self, state: &mut State, native: &Native<'_>) -> Result<(), Failed> {
         let Connection { front, counts, .. } = &*self.connection;
         let mut again = Again::within(state.link.definition_waits_ms());
+        state.refresh(front)?;
         while again.tries() {
-            state.refresh(front)?;
             if let Some(objection) = self.connection.objection(state, &self.sql, &Note::default()) {
                 return Err(journal::refused(&self.sql, &objection.into_reason()));
             }
@@ -281,6 +281,7 @@ impl Statement {
             if state.define(front, &self.sql, is_read, native.step)? {
                 return Ok(());
             }
+            state.follow_schema(front)?;
         }
         Err(Failed::outdated())
     }
@@ -420,7 +421,7 @@ impl Statement {
                     state.keep(&connection.front, &done);
                     return Ok((done.rows, done.changed));
                 }
-                Ok(None) => state.read(&connection.front)?,
+                Ok(None) => {}
                 Err(failed) => {
                     if !self.is_readonly {
                         connection.counts.last.store(0, Relaxed);

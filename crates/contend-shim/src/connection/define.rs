@@ -285,6 +285,17 @@ impl State {
         Ok(messages)
     }
 
+    /// Reads the schema again, which another connection has changed.
+    ///
+    /// # Errors
+    /// The transaction has an older snapshot, without the change; or as for [`State::read`].
+    pub fn follow_schema(&mut self, front: &Front) -> Result<(), Failed> {
+        let before = self.version;
+        self.read(front)?;
+        let is_old = self.link.has_sent() && self.version == before;
+        if is_old { Err(Failed::new(fault::BUSY_SNAPSHOT, "database is locked")) } else { Ok(()) }
+    }
+
     /// Has the server enforce the foreign keys of all tables, from now on. The version of the schema changes, so that
     /// all connections read it again.
     ///
@@ -297,8 +308,7 @@ impl State {
         }
         while !self.enforces_keys() {
             match self.enforced() {
-                // Another connection changed the schema.
-                Err(trouble) if trouble.kind() == Some(Kind::Outdated) => {}
+                Err(trouble) if trouble.kind() == Some(Kind::Outdated) => self.follow_schema(front)?,
                 done => drop(done.map_err(|trouble| self.fails(front, &trouble))?),
             }
             self.has_defined |= self.link.is_in_transaction();
