@@ -74,15 +74,22 @@ fn a_service_that_waits_for_delayed_acknowledgements_is_told_so() {
     let mut services = services.args(["-c", script]).stdout(Stdio::piped()).spawn().expect("python3");
     let mut line = String::new();
     BufReader::new(services.stdout.take().expect("piped")).read_line(&mut line).expect("a line");
-    let is_told = |port: &str, out: &str| {
+    let told = |port: &str| {
         let address = format!("http://127.0.0.1:{port}/");
-        bench.contend(&["http", &address, "--requests", "60", "--clients", "2", "--rounds", "1", "--out", out]);
-        let page = fs::read_to_string(bench.path(&format!("{out}/report.txt"))).expect("a report");
-        page.split_whitespace().collect::<Vec<_>>().join(" ").contains("a delayed acknowledgement of TCP, 40 ms")
+        let load = ["--requests", "60", "--clients", "2", "--rounds", "1", "--out", port, "--json-line"];
+        let said = bench.contend(&[&["http", &address], &load[..]].concat());
+        let page = bench.contend(&["report", port]).out;
+        let words = page.split_whitespace().collect::<Vec<_>>().join(" ");
+        (
+            words.contains("as a delayed acknowledgement of TCP does"),
+            lines(&said)[0]["p50_ms"].as_f64().expect("a median"),
+        )
     };
-    let told: Vec<bool> = line.split_whitespace().map(|port| is_told(port, port)).collect();
+    let times: Vec<(bool, f64)> = line.split_whitespace().map(told).collect();
     services.kill().and_then(|()| services.wait()).expect("it ends");
-    assert_eq!(told, [true, false]);
+    // A busy machine can add so much to the delay that it is not known as one.
+    assert!(times[0].1 >= 39.5 && times[0].0 == (times[0].1 < 46.0), "{times:?}");
+    assert!(!times[1].0, "{times:?}");
     bench.assert_nothing_left();
 }
 
