@@ -1,6 +1,6 @@
 //! Database files that a program deletes or replaces while it runs. A capture takes all files of one name for one database.
 
-use crate::sql::tokens;
+use crate::sql::{Token, tokens};
 use crate::trace::{Connection, Trace};
 use contend::stats::precision::counted;
 use std::collections::BTreeMap;
@@ -46,11 +46,16 @@ fn times(trace: &Trace, mut connections: Vec<(u64, &Connection)>) -> usize {
     times
 }
 
-/// When a connection committed its first CREATE TABLE.
+/// When a connection committed its first CREATE TABLE. A name with a schema may be in another file.
 fn first_table_ns(trace: &Trace, number: u64) -> u64 {
     let mut calls = trace.calls.iter().filter(|call| call.connection == number && !call.has_failed());
-    let creates = |sql: &str| tokens(sql).windows(2).any(|two| two[0].is_word("create") && two[1].is_word("table"));
+    let creates = |sql: &str| {
+        let tokens = tokens(sql);
+        let has_schema = tokens.iter().take_while(|token| **token != Token::Sign("(")).any(|t| *t == Token::Sign("."));
+        tokens.windows(2).any(|two| two[0].is_word("create") && two[1].is_word("table")) && !has_schema
+    };
     let Some(made) = calls.find(|call| !call.is_readonly && creates(&call.sql)) else { return u64::MAX };
     let ends = std::iter::once(made).chain(calls).find(|call| call.after);
-    ends.map_or(u64::MAX, |call| call.end_ns())
+    let commits = ends.filter(|call| !tokens(&call.sql).first().is_some_and(|word| word.is_word("rollback")));
+    commits.map_or(u64::MAX, |call| call.end_ns())
 }

@@ -64,16 +64,21 @@ pub fn too_short(total_ns: u64, searches: &[Needs]) -> Option<String> {
     })
 }
 
-/// How long searches without a budget take, as a sentence: `the searches take 12min or more; ...`.
-pub fn without(searches: &[Needs]) -> String {
+/// How long searches without a budget take, as a sentence: `the searches take 12min or more; ...`. `may_have_one`: whether their
+/// command could have a budget.
+pub fn without(searches: &[Needs], may_have_one: bool) -> String {
     let of = |needs: &Needs| {
         let probes = needs.contenders as f64 * LATER_PROBES + needs.relaxed as f64 * ONLY_PROBES;
         (probes * f64::from(needs.rounds) * needs.trial_ns as f64) as u64
     };
     let ns = searches.iter().map(of).fold(0, u64::saturating_add);
     let what = if searches.len() == 1 { "the search takes" } else { "the searches take" };
-    let quick = if ns > QUICK_NS { format!(", and --quick takes {}", words(QUICK_NS)) } else { String::new() };
-    format!("{what} {} or more; --budget TIME ends it earlier{quick}", words(ns))
+    let shorter = match (may_have_one, ns > QUICK_NS) {
+        (false, _) => String::new(),
+        (true, false) => "; --budget TIME ends it earlier".to_string(),
+        (true, true) => format!("; --budget TIME ends it earlier, and --quick takes {}", words(QUICK_NS)),
+    };
+    format!("{what} {} or more{shorter}", words(ns))
 }
 
 /// An arm with a relaxed suspect that could name the limit.
@@ -163,9 +168,9 @@ mod tests {
     #[test]
     fn without_a_budget_the_time_is_that_of_all_probes() {
         let one = Needs { relaxed: 4, rounds: 6, ..needs(2, 2_000_000_000) };
-        let said = without(&[one]);
-        assert!(said.starts_with("the search takes 4min 24s or more; --budget TIME ends it earlier"), "{said}");
-        let both = without(&[one, one]);
+        assert_eq!(without(&[one], true), "the search takes 4min 24s or more; --budget TIME ends it earlier");
+        assert_eq!(without(&[one, one], false), "the searches take 8min 48s or more");
+        let both = without(&[one, one], true);
         assert!(
             both.starts_with("the searches take 8min 48s or more") && both.ends_with("and --quick takes 5min"),
             "{both}"

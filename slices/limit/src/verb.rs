@@ -127,7 +127,7 @@ fn limit(args: &LimitArgs) -> Result<u8> {
         Some(total_ns) if args.budget.is_some() => {
             budget::too_short(total_ns, &needs).map_or(Ok(()), |why| Err(anyhow!("--budget: {why}")))?;
         }
-        None if !args.order.quiet => contend::tell!("{}", budget::without(&needs)),
+        None if !args.order.quiet => contend::tell!("{}", budget::without(&needs, !args.limiter)),
         _ => {}
     }
     make(&out)?;
